@@ -1,0 +1,218 @@
+// Every scenario whose metric is CPU per request or per event.
+import { buildRequest } from '../load.mjs';
+import { median } from '../goals.mjs';
+import { conversation, pictures, small } from '../lib/bodies.mjs';
+import { startVerified } from '../lib/verify.mjs';
+import { cleanRound, cpuWindow, ErrorCount, warmUp } from '../lib/measure.mjs';
+import { memoryOf } from '../lib/proc.mjs';
+import { big, failover, standard } from '../lib/us-config.mjs';
+
+const MODEL = 'bench-model';
+const perRequest = (load) => load.completed;
+
+/** The proxies to compare, all before the same answer. */
+const peers = (mode) => (context) =>
+  context.targets.map((kind) => ({ name: kind, kind, upstream: `${context.provider.origin}/${mode}/v1` }));
+
+/** Several instances of our own; left out when `us` is not measured. */
+const ours = (build) => (context) =>
+  context.targets.includes('us') ? build(context).map((variant) => ({ kind: 'us', ...variant })) : [];
+
+function requests(target, bodies) {
+  return bodies.map((body) => buildRequest({ port: target.port, headers: target.headers, body }));
+}
+
+function unary(name, title, { bytes, connections, body, windowMs }) {
+  return {
+    name,
+    title,
+    unit: 'µs CPU per request',
+    variants: peers('unary'),
+    bodies: () => [body(bytes)],
+    load: { connections },
+    windowMs,
+  };
+}
+
+const thirty = 'SSE, 40 events at 25 ms, 200 streams';
+const stream = { load: { connections: 200, staggerMs: 1000, expectStream: true }, windowMs: 3000, rampMs: 1300 };
+
+const scenarios = [
+  unary('unary-400b', 'unary, 400 B body, 64 connections', {
+    connections: 64,
+    body: () => small(MODEL),
+    windowMs: 2000,
+  }),
+  unary('unary-100kb', 'unary, 100 kB body, 16 connections', {
+    bytes: 100e3,
+    connections: 16,
+    body: (bytes) => conversation({ model: MODEL, bytes, count: 60 }),
+    windowMs: 2500,
+  }),
+  unary('unary-1mb', 'unary, 1 MB body, 4 connections', {
+    bytes: 1e6,
+    connections: 4,
+    body: (bytes) => conversation({ model: MODEL, bytes, count: 300 }),
+    windowMs: 3000,
+  }),
+  unary('unary-10mb', 'unary, 10 MB body (pictures), 2 connections', {
+    bytes: 10e6,
+    connections: 2,
+    body: (bytes) => pictures({ model: MODEL, bytes }),
+    windowMs: 4000,
+  }),
+  {
+    name: 'sse',
+    title: thirty,
+    unit: 'µs CPU per event',
+    variants: peers('sse/40/25'),
+    bodies: () => [small(MODEL, true)],
+    ...stream,
+    perEvent: true,
+    expectEvents: 41,
+  },
+  {
+    name: 'sse-think',
+    title: `${thirty}, half of it a thought: split against pass-through`,
+    unit: 'µs CPU per event',
+    variants: ours(({ provider }) => {
+      const upstream = `${provider.origin}/think/40/25/v1`;
+      return [
+        { name: 'us', upstream, config: standard({ upstream, think: 'split' }) },
+        { name: 'us-off', upstream, config: standard({ upstream }) },
+      ];
+    }),
+    bodies: () => [small(MODEL, true)],
+    ...stream,
+    perEvent: true,
+  },
+  {
+    name: 'big-config',
+    title: '2,000 upstreams and 10,000 models against 3 and 1',
+    unit: 'µs CPU per request',
+    variants: ours(({ provider }) => {
+      const upstream = `${provider.origin}/unary/v1`;
+      return [
+        { name: 'us', upstream, config: big({ upstream }) },
+        { name: 'us-small', upstream },
+      ];
+    }),
+    bodies: (variant) =>
+      Array.from({ length: 64 }, (_, i) => small(variant.name === 'us' ? `big-${i * 156}` : MODEL)),
+    load: { connections: 64 },
+    windowMs: 2500,
+  },
+  {
+    name: 'session',
+    title: 'session_header, history of 200 messages / 200 kB, against the same without',
+    unit: 'µs CPU per request',
+    variants: ours(({ provider }) => {
+      const upstream = `${provider.origin}/unary/v1`;
+      return [
+        { name: 'us', upstream, config: standard({ upstream, sessionHeader: 'x-bench-session' }) },
+        { name: 'us-off', upstream },
+      ];
+    }),
+    // Different conversations, each with several next turns: no answer can come from having seen these very bytes.
+    bodies: () =>
+      Array.from({ length: 48 }, (_, i) =>
+        conversation({ model: MODEL, bytes: 200e3, count: 200, seed: `${i % 12}-` }).replace(
+          /\}\],"temperature"/,
+          `},{"role":"user","content":"and turn ${i}?"}],"temperature"`,
+        ),
+      ),
+    load: { connections: 16 },
+    windowMs: 3000,
+  },
+  {
+    name: 'failover',
+    title: 'failover: the first upstream answers 503, the second 200, against a plain request',
+    unit: 'µs CPU per request',
+    variants: ours(({ provider }) => {
+      const config = failover({ origin: provider.origin });
+      return [
+        { name: 'us', config },
+        { name: 'us-plain', config },
+      ];
+    }),
+    bodies: (variant) => [small(variant.name === 'us' ? 'bench-failover' : 'bench-plain')],
+    load: { connections: 64 },
+    windowMs: 2500,
+  },
+];
+
+export const cpuScenarios = scenarios.map((scenario) => ({ ...scenario, run: (context) => run(scenario, context) }));
+
+/** The load of one variant, for `bench/profile.mjs` too. */
+export function loadOf(scenario, variant) {
+  const bodies = scenario.bodies(variant);
+  return (target) => ({
+    ...scenario.load,
+    port: target.port,
+    requests: requests(target, bodies),
+    expectEvents: target.kind === 'portkey' ? undefined : scenario.expectEvents,
+  });
+}
+
+export function unitsOf(scenario, provider) {
+  return scenario.perEvent ? async () => (await provider.stats()).events : perRequest;
+}
+
+async function run(scenario, context) {
+  const { provider, rounds, quick, directory, progress } = context;
+  const errors = new ErrorCount();
+  const variants = scenario.variants(context);
+  const entries = [];
+  const units = unitsOf(scenario, provider);
+  try {
+    for (const variant of variants) {
+      const target = await startVerified({ ...variant, directory }, scenario.bodies(variant)[0], context, errors);
+      if (target === null) continue;
+      const makeLoad = loadOf(scenario, variant);
+      entries.push({ target, makeLoad, rounds: [] });
+      progress(`warm-up ${variant.name}`);
+      const limits = quick ? { minimumMs: 2000, maximumMs: 3000 } : { minimumMs: 4000, maximumMs: 6000 };
+      await warmUp(target, makeLoad, { ...limits, unitsOf: units, errors });
+    }
+    const windowMs = quick ? scenario.windowMs / 2 : scenario.windowMs;
+    for (let round = 1; round <= rounds; round += 1) {
+      for (const entry of entries) {
+        const { target, makeLoad } = entry;
+        const result = await cleanRound(
+          () => cpuWindow(target, makeLoad, { windowMs, rampMs: scenario.rampMs, unitsOf: units, errors }),
+          (dirty) => progress(`round ${round} ${target.name}: core shared (${percent(dirty.foreign)}), again`),
+        );
+        entry.rounds.push(result);
+        progress(`round ${round}/${rounds} ${target.name} ${result.value.toFixed(1)} (${result.units} units)`);
+      }
+    }
+    return { variants: Object.fromEntries(entries.map((entry) => [entry.target.name, summary(entry)])), errors };
+  } finally {
+    for (const { target } of entries) await target.stop();
+  }
+}
+
+function summary({ target, rounds }) {
+  return {
+    ...summarise(rounds),
+    units: rounds.reduce((sum, round) => sum + round.units, 0),
+    perSecond: median(rounds.map((round) => round.perSecond)),
+    peakRssKb: memoryOf(target.pid, 'VmHWM'),
+  };
+}
+
+/** Median and spread of rounds; `unclean` counts those that stayed disturbed. */
+export function summarise(rounds) {
+  const values = rounds.map((round) => round.value);
+  return {
+    median: median(values),
+    minimum: Math.min(...values),
+    maximum: Math.max(...values),
+    rounds: values,
+    unclean: rounds.filter((round) => !round.clean).length,
+  };
+}
+
+function percent(share) {
+  return `${(share * 100).toFixed(1)} %`;
+}

@@ -1,0 +1,66 @@
+import 'reflect-metadata';
+import { dirname } from 'node:path';
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { Logger as NestPinoLogger } from 'nestjs-pino';
+import type { Logger } from 'pino';
+import { AppModule } from './app.module.js';
+import { type Environment, readEnvironment } from './config/environment.js';
+import type { GatewayConfig } from './config/gateway-config.js';
+import { asPluginModule, type LoadedPlugin, loadPlugins } from './gateway/plugin-modules.js';
+import { EdgeService } from './http/edge.service.js';
+import { createHttpServer } from './http/http-server.js';
+import { createRootLogger } from './observability/log/root-logger.js';
+
+export { loadConfig } from './config/loader/load-config.js';
+export { PluginSetupError } from './gateway/plugin-setup-error.js';
+
+export interface CreateAppOptions {
+  /** A loaded configuration: {@link loadConfig}. */
+  readonly config: GatewayConfig;
+  /** Plugins given in code, beside those that the file names: Nest modules, dynamic modules, or bare providers. */
+  readonly plugins?: readonly unknown[];
+  /** Default: the environment of the process. */
+  readonly environment?: Environment;
+  /** Default: JSON lines that go nowhere, so that a test is quiet. */
+  readonly logger?: Logger;
+  readonly logLinesDropped?: () => number;
+}
+
+/**
+ * Builds the whole service without listening; main and the end-to-end tests share it. Throws {@link PluginSetupError}
+ * for plugins that cannot be wired.
+ */
+export async function createApp(options: CreateAppOptions): Promise<NestFastifyApplication> {
+  const { config } = options;
+  const given: LoadedPlugin[] = (options.plugins ?? []).map((plugin, i) => ({
+    module: asPluginModule(plugin, `plugins[${i}] given to createApp`),
+    entry: null,
+  }));
+  const named = await loadPlugins(config.plugins, config.path === null ? process.cwd() : dirname(config.path));
+  const logger =
+    options.logger ?? createRootLogger({ level: 'silent', format: 'json', destination: { write: () => {} } });
+  let edge: EdgeService | null = null;
+  const fastify = createHttpServer({
+    bodyLimitBytes: config.server.bodyLimitBytes,
+    edge: () => {
+      if (edge === null) throw new Error('a request came before the service was wired');
+      return edge;
+    },
+  });
+  const module = AppModule.forRoot({
+    config,
+    environment: options.environment ?? readEnvironment(),
+    logger,
+    logLinesDropped: options.logLinesDropped ?? (() => 0),
+    plugins: [...given, ...named],
+  });
+  const app = await NestFactory.create<NestFastifyApplication>(module, new FastifyAdapter(fastify), {
+    bodyParser: false,
+    bufferLogs: true,
+    abortOnError: false,
+  });
+  app.useLogger(app.get(NestPinoLogger));
+  edge = app.get(EdgeService);
+  return app;
+}

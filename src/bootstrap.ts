@@ -1,0 +1,148 @@
+import { isIP } from 'node:net';
+import { isAbsolute, resolve } from 'node:path';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { createApp } from './app.factory.js';
+import { parseCommandLine, USAGE } from './command-line.js';
+import { checkReport } from './config/check-report.js';
+import { type Environment, readEnvironment } from './config/environment.js';
+import type { GatewayConfig } from './config/gateway-config.js';
+import { formatProblem } from './config/loader/config-problem.js';
+import { loadConfig, type LoadResult } from './config/loader/load-config.js';
+import { startupLines } from './config/startup-lines.js';
+import { PluginSetupError } from './gateway/plugin-setup-error.js';
+import { GatewayLog } from './observability/log/gateway-log.js';
+import { LogDestination } from './observability/log/log-destination.js';
+import { createRootLogger } from './observability/log/root-logger.js';
+import { VERSION } from './package-info.js';
+import { shutDown } from './shutdown.js';
+
+const STDOUT = 1;
+const LOG_FLUSH_MS = 500;
+
+/** The command line: start, check, help, version. Ends the process where there is nothing to serve. */
+export async function run(args: readonly string[]): Promise<void> {
+  const environment = readEnvironment();
+  const command = parseCommandLine(args, environment.configPath);
+  switch (command.kind) {
+    case 'help':
+      process.stdout.write(USAGE);
+      return;
+    case 'version':
+      process.stdout.write(`${VERSION}\n`);
+      return;
+    case 'wrong':
+      process.stderr.write(`[llm-proxy] ${command.message}\n\n${USAGE}`);
+      process.exitCode = 2;
+      return;
+    case 'check':
+      check(load(command.path, environment));
+      return;
+    case 'start':
+      await start(load(environment.configPath, environment), environment);
+  }
+}
+
+function load(path: string, environment: Environment): LoadResult {
+  return loadConfig({ path: isAbsolute(path) ? path : resolve(path) }, environment.variables);
+}
+
+function check(result: LoadResult): void {
+  if (result.ok) {
+    process.stdout.write(`${checkReport(result.config, result.warnings)}\n`);
+    return;
+  }
+  refuse(result);
+}
+
+function refuse(result: Extract<LoadResult, { ok: false }>): void {
+  for (const problem of result.problems) process.stderr.write(`[llm-proxy] ${formatProblem(problem)}\n`);
+  for (const warning of result.warnings) process.stderr.write(`[llm-proxy] warning: ${formatProblem(warning)}\n`);
+  process.exitCode = 1;
+}
+
+async function start(result: LoadResult, environment: Environment): Promise<void> {
+  if (!result.ok) {
+    refuse(result);
+    return;
+  }
+  const { config, warnings } = result;
+  const destination = new LogDestination(STDOUT);
+  const logger = createRootLogger({
+    level: environment.logLevel,
+    format: environment.logFormat,
+    destination,
+    colour: process.stdout.isTTY === true,
+  });
+  const log = new GatewayLog(logger);
+  // Trap: an error that nobody caught belongs to one request; it must not end the others.
+  process.on('uncaughtException', (error) => log.unexpected('', 'the process', error));
+  process.on('unhandledRejection', (error) => log.unexpected('', 'the process', error));
+  try {
+    const logLinesDropped = () => destination.dropped;
+    const app = await createApp({ config, environment, logger, logLinesDropped });
+    for (const warning of environment.warnings) log.warn(`environment: ${warning}`);
+    for (const warning of warnings) log.warn(`config: ${formatProblem(warning)}`);
+    for (const line of startupLines(config)) log.info(line);
+    await listen(app, config, log);
+    endOnSignal(app, config, log, destination);
+  } catch (error) {
+    await destination.close(LOG_FLUSH_MS);
+    process.stderr.write(startFailure(error, config));
+    process.exit(1);
+  }
+}
+
+async function listen(app: NestFastifyApplication, config: GatewayConfig, log: GatewayLog): Promise<void> {
+  const { host, port } = config.server;
+  await app.listen({ host, port });
+  const address = app.getHttpServer().address();
+  const bound = typeof address === 'object' && address !== null ? address.port : port;
+  log.info(`server: bind host=${host} port=${bound}`, { host, port: bound });
+  if (config.providers.some(({ key }) => key !== '') && !isLoopback(host)) {
+    log.warn(
+      `server: provider keys are configured and ${host} is reachable from other machines without any authentication; anyone who reaches port ${bound} can spend them`,
+    );
+  }
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
+}
+
+function endOnSignal(
+  app: NestFastifyApplication,
+  config: GatewayConfig,
+  log: GatewayLog,
+  destination: LogDestination,
+): void {
+  let ending = false;
+  const end = (signal: string) => {
+    if (ending) {
+      destination.flushSync();
+      process.exit(1);
+    }
+    ending = true;
+    log.info(`server: ${signal}, draining`);
+    shutDown(app, config.server.shutdownGraceMs)
+      .then(() => log.info('server: ended'))
+      .catch((error: unknown) => log.unexpected('', 'the shutdown', error))
+      .then(() => destination.close(LOG_FLUSH_MS))
+      .finally(() => process.exit(0));
+  };
+  process.on('SIGTERM', end);
+  process.on('SIGINT', end);
+}
+
+/** One clear line; a stack trace would help nobody here. */
+function startFailure(error: unknown, config: GatewayConfig): string {
+  if (error instanceof PluginSetupError) return `[llm-proxy] ${error.message}\n`;
+  const { code } = error as NodeJS.ErrnoException;
+  const { host, port } = config.server;
+  if (code === 'EADDRINUSE') return `[llm-proxy] cannot listen on ${host}:${port}: the port is in use (EADDRINUSE)\n`;
+  if (code === 'EACCES') return `[llm-proxy] cannot listen on ${host}:${port}: not permitted (EACCES)\n`;
+  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
+    return `[llm-proxy] cannot listen on ${host}:${port}: no such address on this machine (${code})\n`;
+  }
+  const why = error instanceof Error ? `${error.name}: ${error.message.split('\n')[0]}` : 'unknown error';
+  return `[llm-proxy] cannot start: ${why}\n`;
+}

@@ -1,0 +1,179 @@
+import { GatewayError } from './gateway-error.js';
+
+/** Every answer the proxy gives by itself: code, status, text. Codes are part of the API and are never reused. */
+
+const invalidRequest = 'invalid_request_error';
+
+export const invalidJson = (reason: string): GatewayError =>
+  new GatewayError({
+    status: 400,
+    code: 'invalid_json',
+    type: invalidRequest,
+    message: `The request body must be a JSON object: ${reason}.`,
+  });
+
+export const invalidBodyCoding = (coding: string): GatewayError =>
+  new GatewayError({
+    status: 400,
+    code: 'invalid_content_encoding',
+    type: invalidRequest,
+    message: `The request body is no valid ${coding} data.`,
+  });
+
+export const missingModel = (): GatewayError =>
+  new GatewayError({
+    status: 400,
+    code: 'missing_model',
+    type: invalidRequest,
+    message: 'The field "model" must be a string that names a model of this service.',
+    param: 'model',
+  });
+
+export const unknownModel = (shownName: string): GatewayError =>
+  new GatewayError({
+    status: 404,
+    code: 'model_not_found',
+    type: invalidRequest,
+    message: `The model "${shownName}" does not exist here. GET /v1/models lists the models of this service.`,
+    param: 'model',
+  });
+
+export const unknownPath = (): GatewayError =>
+  new GatewayError({
+    status: 404,
+    code: 'unknown_path',
+    type: invalidRequest,
+    message: 'Unknown path. This service answers POST /v1/chat/completions and GET /v1/models.',
+  });
+
+export const wrongMethod = (allow: string): GatewayError =>
+  new GatewayError({
+    status: 405,
+    code: 'method_not_allowed',
+    type: invalidRequest,
+    message: `Wrong method for this path; allowed: ${allow}.`,
+    headers: { allow },
+  });
+
+export const unsupportedMediaType = (): GatewayError =>
+  new GatewayError({
+    status: 415,
+    code: 'unsupported_media_type',
+    type: invalidRequest,
+    message: 'The content type must be application/json.',
+  });
+
+export const unsupportedCoding = (): GatewayError =>
+  new GatewayError({
+    status: 415,
+    code: 'unsupported_content_encoding',
+    type: invalidRequest,
+    message: 'The content encoding must be one of gzip, deflate, br, zstd, or none.',
+  });
+
+export const bodyTooLarge = (limitBytes: number): GatewayError =>
+  new GatewayError({
+    status: 413,
+    code: 'request_too_large',
+    type: invalidRequest,
+    message: `The request body is larger than ${limitBytes} bytes (server.body_limit).`,
+  });
+
+export const malformedRequest = (): GatewayError =>
+  new GatewayError({
+    status: 400,
+    code: 'malformed_request',
+    type: invalidRequest,
+    message: 'The request is not valid HTTP/1.1.',
+  });
+
+export const headersTooLarge = (): GatewayError =>
+  new GatewayError({
+    status: 431,
+    code: 'headers_too_large',
+    type: invalidRequest,
+    message: 'The request headers are too large.',
+  });
+
+export const requestTimeout = (): GatewayError =>
+  new GatewayError({
+    status: 408,
+    code: 'request_timeout',
+    type: invalidRequest,
+    message: 'The request did not arrive in time.',
+  });
+
+export const invalidHeader = (): GatewayError =>
+  new GatewayError({
+    status: 400,
+    code: 'invalid_header',
+    type: invalidRequest,
+    message: 'A request header or the query holds characters that cannot be passed on.',
+  });
+
+export const shuttingDown = (): GatewayError =>
+  new GatewayError({
+    status: 503,
+    code: 'shutting_down',
+    type: 'server_error',
+    message: 'This instance is shutting down.',
+    headers: { 'retry-after': '1', 'retry-after-ms': '1000', connection: 'close' },
+  });
+
+export const pluginFailed = (): GatewayError =>
+  new GatewayError({
+    status: 500,
+    code: 'plugin_failed',
+    type: 'server_error',
+    message: 'A plugin of this service failed on this request.',
+  });
+
+export const internalError = (): GatewayError =>
+  new GatewayError({
+    status: 500,
+    code: 'internal_error',
+    type: 'server_error',
+    message: 'The service failed on this request.',
+  });
+
+export const upstreamErrorTooLarge = (status: number): GatewayError =>
+  new GatewayError({
+    status,
+    code: 'upstream_error_too_large',
+    type: 'upstream_error',
+    message: 'The provider refused the request with an answer too large to pass on.',
+  });
+
+export type Refusal = 'busy' | 'cooling' | 'failed';
+
+const RETRY_AFTER_MS_LIMIT = 60_000;
+
+/** The 503s of spec 01 §5. `retryMs` is the time until the first upstream is back. */
+export function allUpstreams(refusal: Refusal, retryMs: number, attempts: readonly object[]): GatewayError {
+  const seconds = Math.max(1, Math.ceil(retryMs / 1000));
+  const message =
+    refusal === 'cooling' ? `all upstreams cooling, retry in ${seconds}s` : `all upstreams ${refusal}`;
+  return new GatewayError({
+    status: 503,
+    code: `all_upstreams_${refusal}`,
+    type: 'server_error',
+    message,
+    extra: { attempts },
+    headers: {
+      'retry-after': String(seconds),
+      'retry-after-ms': String(Math.max(1, Math.min(RETRY_AFTER_MS_LIMIT, Math.ceil(retryMs)))),
+    },
+  });
+}
+
+/** The one in-band event that says a stream broke (spec 01 §8). */
+export const STREAM_INTERRUPTED = Buffer.from(
+  `data: ${JSON.stringify({
+    error: {
+      message: 'The upstream broke off in the middle of this answer; what came is incomplete.',
+      type: 'upstream_error',
+      param: null,
+      code: 'upstream_stream_interrupted',
+    },
+  })}\n\n`,
+);

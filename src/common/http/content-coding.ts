@@ -1,0 +1,30 @@
+import type { Transform } from 'node:stream';
+import {
+  createBrotliDecompress,
+  createGunzip,
+  createInflate,
+  createInflateRaw,
+  createZstdDecompress,
+} from 'node:zlib';
+
+const CODINGS = new Set(['gzip', 'x-gzip', 'deflate', 'br', 'zstd']);
+
+/** Whether a body with this one content coding (lower case) can be read. */
+export function canDecode(coding: string): boolean {
+  return CODINGS.has(coding);
+}
+
+/** A decoder for a body with this coding that begins with these bytes. */
+export function createDecoder(coding: string, firstChunk: Buffer): Transform {
+  switch (coding) {
+    case 'br':
+      return createBrotliDecompress();
+    case 'zstd':
+      return createZstdDecompress();
+    case 'deflate':
+      // Trap: some send raw deflate under this name; a zlib header has method 8 in its low four bits (RFC 1950 §2.2).
+      return ((firstChunk[0] ?? 0) & 0x0f) === 8 ? createInflate() : createInflateRaw();
+    default:
+      return createGunzip();
+  }
+}

@@ -1,0 +1,244 @@
+import { COMMA, QUOTE } from './json-bytes.js';
+import { ByteSource } from './byte-source.js';
+import { encodeJson } from './json-encode.js';
+import { JsonIndex, type Opener } from './json-index.js';
+import { JsonParts } from './json-parts.js';
+
+/** What stands in place of an item: other bytes, an opened view, a view of other bytes, or neither (deleted). */
+interface Edit {
+  readonly slot: number;
+  readonly bytes: Buffer | null;
+  readonly view: JsonContainer | null;
+}
+
+const TRUE = Buffer.from('true');
+const COMMA_BYTES = Buffer.from([COMMA]);
+
+/**
+ * An index and the edits over it: what objects and arrays have in common. Items are addressed by slot: those of the
+ * bytes first, then added ones. A view's edit reports upwards, so that the outer document renders it. Never writes
+ * into bytes it was given, never changes the shared index.
+ */
+export abstract class JsonContainer {
+  /** Ascending by slot. */
+  #edits: Edit[] = [];
+  #dirty = false;
+  #rendered: Buffer[] | null = null;
+  protected added = 0;
+
+  protected constructor(
+    protected readonly index: JsonIndex,
+    private parent: JsonContainer | null,
+    private readonly parentSlot: number,
+  ) {}
+
+  /** Size of what `parts()` gives. */
+  get byteLength(): number {
+    if (!this.#dirty) return this.index.end - this.index.start;
+    return this.#render().reduce((sum, part) => sum + part.length, 0);
+  }
+
+  /** The bytes, edits included: slices of the original buffers and small new ones. Never write into them. */
+  parts(): Buffer[] {
+    return this.#render().slice();
+  }
+
+  /** The same as one buffer, which costs a copy where there are several parts. */
+  toBuffer(): Buffer {
+    const parts = this.#render();
+    return parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts);
+  }
+
+  /** The value's bytes before it in an added item, such as `"key":`. */
+  protected abstract label(slot: number): Buffer | null;
+  /** An independent copy that belongs to `parent`. */
+  protected abstract copy(parent: JsonContainer | null, slot: number): JsonContainer;
+  /** A view of this slot is edited for the first time. */
+  protected abstract viewEdited(slot: number): void;
+
+  protected get slots(): number {
+    return this.index.count + this.added;
+  }
+
+  protected isDeleted(slot: number): boolean {
+    const edit = this.#edit(slot);
+    return edit !== undefined && edit.bytes === null && edit.view === null;
+  }
+
+  protected rawAt(slot: number): Buffer | undefined {
+    const edit = this.#edit(slot);
+    if (edit === undefined)
+      return this.index.source.slice(this.index.valueStart(slot), this.index.valueEnd(slot));
+    return edit.view === null ? (edit.bytes ?? undefined) : edit.view.toBuffer();
+  }
+
+  protected valueAt(slot: number): unknown {
+    const raw = this.rawAt(slot);
+    return raw === undefined ? undefined : decode(raw);
+  }
+
+  protected stringAt(slot: number): string | undefined {
+    if (this.#edits.length === 0) {
+      const { index } = this;
+      const start = index.valueStart(slot);
+      if (index.source.byteAt(start) !== QUOTE) return undefined;
+      const text = index.source.plainText(start, index.valueEnd(slot));
+      if (text !== undefined) return text;
+    }
+    const raw = this.rawAt(slot);
+    return raw?.[0] === QUOTE ? decodeString(raw) : undefined;
+  }
+
+  protected isTrueAt(slot: number): boolean {
+    const { index } = this;
+    const edit = this.#edit(slot);
+    if (edit !== undefined) return edit.bytes !== null && edit.bytes.equals(TRUE);
+    const start = index.valueStart(slot);
+    // The scanner has checked the literals of this level.
+    return index.valueEnd(slot) - start === TRUE.length && index.source.byteAt(start) === TRUE[0];
+  }
+
+  protected viewAt<T extends JsonContainer>(
+    slot: number,
+    opener: Opener,
+    make: (index: JsonIndex, parent: JsonContainer, slot: number) => T,
+  ): T | undefined {
+    const edit = this.#edit(slot);
+    if (edit?.view) return edit.view.index.opener === opener ? (edit.view as T) : undefined;
+    let index: JsonIndex | undefined;
+    if (edit === undefined) index = this.index.child(slot, opener);
+    else if (edit.bytes !== null) {
+      index = JsonIndex.tryScan(ByteSource.of(edit.bytes), 0, edit.bytes.length, opener);
+    }
+    if (index === undefined) return undefined;
+    const view = make(index, this, slot);
+    this.#put({ slot, bytes: edit?.bytes ?? null, view });
+    return view;
+  }
+
+  protected write(slot: number, bytes: Buffer | null): void {
+    this.#put({ slot, bytes, view: null });
+    this.#touch();
+  }
+
+  protected encode(value: unknown): Buffer | null {
+    return encodeJson(value) ?? null;
+  }
+
+  /** Takes over the edits of another container with the same index. Views nobody edited are left behind. */
+  protected adopt(other: JsonContainer): void {
+    this.#dirty = other.#dirty;
+    if (!other.#dirty) return;
+    this.added = other.added;
+    for (const { slot, bytes, view } of other.#edits) {
+      if (view !== null && view.#dirty) this.#edits.push({ slot, bytes, view: view.copy(this, slot) });
+      else if (view === null || bytes !== null) this.#edits.push({ slot, bytes, view: null });
+    }
+  }
+
+  #touch(): void {
+    const first = !this.#dirty;
+    this.#dirty = true;
+    this.#rendered = null;
+    if (this.parent === null) return;
+    if (first) this.parent.viewEdited(this.parentSlot);
+    this.parent.#touch();
+  }
+
+  #edit(slot: number): Edit | undefined {
+    const edits = this.#edits;
+    if (edits.length === 0) return undefined;
+    const edit = edits[this.#place(slot)];
+    return edit?.slot === slot ? edit : undefined;
+  }
+
+  #put(edit: Edit): void {
+    const place = this.#place(edit.slot);
+    const old = this.#edits[place];
+    if (old?.slot !== edit.slot) {
+      this.#edits.splice(place, 0, edit);
+      return;
+    }
+    // A replaced view lives on by itself: what its holder does to it shows nowhere.
+    if (old.view !== null && old.view !== edit.view) old.view.parent = null;
+    this.#edits[place] = edit;
+  }
+
+  /** Where the edit of this slot stands or would stand. */
+  #place(slot: number): number {
+    const edits = this.#edits;
+    let low = 0;
+    let high = edits.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((edits[middle] as Edit).slot < slot) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  #render(): Buffer[] {
+    if (this.#rendered === null) {
+      const parts = new JsonParts();
+      this.#renderInto(parts);
+      this.#rendered = parts.build();
+    }
+    return this.#rendered;
+  }
+
+  #renderInto(parts: JsonParts): void {
+    const { index } = this;
+    const { source, count } = index;
+    let cursor = index.start;
+    let live = count;
+    if (this.#dirty) {
+      for (const edit of this.#edits) {
+        const { slot } = edit;
+        if (slot >= count) {
+          const tail = count > 0 ? index.valueEnd(count - 1) : index.open + 1;
+          if (cursor < tail) parts.addRange(source, cursor, (cursor = tail));
+          if (edit.bytes === null && edit.view === null) continue;
+          if (live++ > 0) parts.add(COMMA_BYTES);
+          const label = this.label(slot);
+          if (label !== null) parts.add(label);
+          addValue(edit, parts);
+        } else if (edit.bytes !== null || (edit.view !== null && edit.view.#dirty)) {
+          parts.addRange(source, cursor, index.valueStart(slot));
+          addValue(edit, parts);
+          cursor = index.valueEnd(slot);
+        } else if (edit.view === null) {
+          // With a live item before it the comma before goes, else the one after.
+          const first = count - live-- === slot;
+          parts.addRange(source, cursor, first ? index.itemStart(slot) : index.valueEnd(slot - 1));
+          cursor = first && slot + 1 < count ? index.itemStart(slot + 1) : index.valueEnd(slot);
+        }
+      }
+    }
+    parts.addRange(source, cursor, index.end);
+
+    function addValue(edit: Edit, to: JsonParts): void {
+      if (edit.view !== null) edit.view.#renderInto(to);
+      else if (edit.bytes !== null) to.add(edit.bytes);
+    }
+  }
+}
+
+/** Undefined where the bytes are no JSON: what is wrong below the top level was never checked. */
+function decode(raw: Buffer): unknown {
+  if (raw[0] === QUOTE) return decodeString(raw);
+  try {
+    return JSON.parse(raw.toString('utf8'));
+  } catch {
+    // V8's message quotes the text, so it goes nowhere.
+    return undefined;
+  }
+}
+
+function decodeString(raw: Buffer): string | undefined {
+  try {
+    const value: unknown = JSON.parse(raw.toString('utf8'));
+    return typeof value === 'string' ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,118 @@
+import { ByteSource } from './byte-source.js';
+import { OPEN_ARRAY, OPEN_OBJECT } from './json-bytes.js';
+import { JsonScanner } from './json-scanner.js';
+import { JsonSyntaxError } from './json-syntax-error.js';
+
+export type Opener = typeof OPEN_OBJECT | typeof OPEN_ARRAY;
+
+/**
+ * Where the items of one object or array stand in its bytes. Never changes once made, so documents, their forks and
+ * all attempts share it, together with the indexes of nested values that somebody asked for.
+ */
+export class JsonIndex {
+  readonly count: number;
+  readonly #stride: number;
+  #children: Map<number, JsonIndex | null> | null = null;
+
+  private constructor(
+    readonly source: ByteSource,
+    /** First byte and the byte after the last, white space around the value included. */
+    readonly start: number,
+    readonly end: number,
+    /** Offset of the opening bracket. */
+    readonly open: number,
+    readonly opener: Opener,
+    private readonly table: readonly number[],
+    private readonly escapedKeys: ReadonlyMap<number, string> | null,
+  ) {
+    this.#stride = opener === OPEN_OBJECT ? 4 : 2;
+    this.count = table.length / this.#stride;
+  }
+
+  /** @throws JsonSyntaxError */
+  static scan(source: ByteSource, start: number, end: number, opener: Opener): JsonIndex {
+    const scanner = new JsonScanner(source, opener);
+    source.each(start, end, (buffer, from, to, base) => scanner.feed(buffer, from, to, base));
+    return JsonIndex.finish(scanner, source, start, end, opener);
+  }
+
+  /** The same from a scanner that has been fed. @throws JsonSyntaxError */
+  static finish(
+    scanner: JsonScanner,
+    source: ByteSource,
+    start: number,
+    end: number,
+    opener: Opener,
+  ): JsonIndex {
+    scanner.finish(end);
+    const first = start === 0 && source.byteAt(0) === 0xef ? 3 : start;
+    return new JsonIndex(source, first, end, scanner.open, opener, scanner.table, scanner.escapedKeys);
+  }
+
+  /** `scan` of a whole buffer; undefined where it is no such value. */
+  static tryScan(source: ByteSource, start: number, end: number, opener: Opener): JsonIndex | undefined {
+    try {
+      return JsonIndex.scan(source, start, end, opener);
+    } catch (error) {
+      if (error instanceof JsonSyntaxError) return undefined;
+      throw error;
+    }
+  }
+
+  /** Start of the key in an object, of the value in an array. */
+  itemStart(slot: number): number {
+    return this.table[slot * this.#stride] as number;
+  }
+
+  valueStart(slot: number): number {
+    return this.table[(slot + 1) * this.#stride - 2] as number;
+  }
+
+  valueEnd(slot: number): number {
+    return this.table[(slot + 1) * this.#stride - 1] as number;
+  }
+
+  key(slot: number): string {
+    const start = this.table[slot * 4] as number;
+    const end = this.table[slot * 4 + 1] as number;
+    return this.escapedKeys?.get(slot) ?? this.source.text(start + 1, end - 1, 'utf8');
+  }
+
+  /** The last member before `before` with this key, or -1. Bytes are compared; only escaped keys were decoded. */
+  findLast(key: string, before: number): number {
+    if (!isAscii(key)) return this.#findLastDecoded(key, before);
+    const table = this.table;
+    for (let slot = before - 1; slot >= 0; slot--) {
+      const start = table[slot * 4] as number;
+      const bytes = (table[slot * 4 + 1] as number) - start - 2;
+      if (bytes === key.length) {
+        if (this.source.matches(start + 1, key)) return slot;
+      } else if (this.escapedKeys !== null && this.escapedKeys.get(slot) === key) {
+        return slot;
+      }
+    }
+    return -1;
+  }
+
+  /** The index of a nested value, made on first use; undefined where the value is none of that kind or is broken. */
+  child(slot: number, opener: Opener): JsonIndex | undefined {
+    const start = this.valueStart(slot);
+    if (this.source.byteAt(start) !== opener) return undefined;
+    let child = this.#children?.get(slot);
+    if (child === undefined) {
+      child = JsonIndex.tryScan(this.source, start, this.valueEnd(slot), opener) ?? null;
+      (this.#children ??= new Map()).set(slot, child);
+    }
+    return child ?? undefined;
+  }
+
+  #findLastDecoded(key: string, before: number): number {
+    for (let slot = before - 1; slot >= 0; slot--) if (this.key(slot) === key) return slot;
+    return -1;
+  }
+}
+
+function isAscii(text: string): boolean {
+  for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) > 0x7f) return false;
+  return true;
+}

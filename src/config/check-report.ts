@@ -1,0 +1,77 @@
+import { printable } from '../common/text/mask.js';
+import { formatDuration } from '../common/time/duration.js';
+import type { GatewayConfig, UpstreamConfig } from './gateway-config.js';
+import { formatProblem, type ConfigProblem } from './loader/config-problem.js';
+
+const COLUMNS = [
+  'upstream',
+  'provider',
+  'model',
+  'limit',
+  'backoff',
+  'first byte',
+  'probe',
+  'request timeout',
+  'think tags',
+] as const;
+
+/** What `--check` prints for a good file: effective values of every upstream, and the chain of every model. No secrets. */
+export function checkReport(config: GatewayConfig, warnings: readonly ConfigProblem[]): string {
+  const { server, providers, upstreams, models } = config;
+  const lines = [
+    `config ok: providers=${providers.length} upstreams=${upstreams.length} models=${models.length}`,
+    `server: host=${printable(server.host)} port=${server.port} body_limit=${server.bodyLimitBytes} shutdown_grace=${formatDuration(server.shutdownGraceMs)} cors=${server.cors.length === 0 ? 'off' : server.cors.join(',')}`,
+    '',
+    ...table([[...COLUMNS], ...upstreams.map(rowOf)]),
+    '',
+    ...table([
+      ['model', 'upstreams'],
+      ...models.map(({ name, upstreams: chain }) => [cell(name), chainOf(chain)]),
+    ]),
+  ];
+  if (warnings.length > 0) lines.push('', ...warnings.map((warning) => `warning: ${formatProblem(warning)}`));
+  return `${lines.join('\n')}\n`;
+}
+
+function rowOf(upstream: UpstreamConfig): string[] {
+  return [
+    cell(upstream.id),
+    cell(upstream.provider.id),
+    cell(upstream.model),
+    upstream.limit === Infinity ? '∞' : String(upstream.limit),
+    backoffOf(upstream),
+    timeOf(upstream.firstByteTimeoutMs, 'off'),
+    timeOf(upstream.probeIntervalMs, 'off'),
+    timeOf(upstream.requestTimeoutMs, '∞'),
+    upstream.thinkTags,
+  ];
+}
+
+function backoffOf({ backoff, provider }: UpstreamConfig): string {
+  if (backoff !== null) return `${backoff.text} (own)`;
+  return provider.backoff === null ? 'none' : `${provider.backoff.text} (shared)`;
+}
+
+function timeOf(ms: number, zero: string): string {
+  return ms === 0 ? zero : formatDuration(ms);
+}
+
+function chainOf(chain: readonly UpstreamConfig[]): string {
+  return chain.map(({ id }) => cell(id)).join(' → ');
+}
+
+function cell(text: string): string {
+  return printable(text, 60);
+}
+
+function table(rows: readonly (readonly string[])[]): string[] {
+  const widths = (rows[0] ?? []).map((_, column) =>
+    rows.reduce((width, row) => Math.max(width, (row[column] ?? '').length), 0),
+  );
+  return rows.map((row) =>
+    row
+      .map((text, column) => text.padEnd(widths[column] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  );
+}

@@ -1,0 +1,96 @@
+/**
+ * The validated configuration as the rest of the service sees it: defaults applied, references resolved,
+ * durations in milliseconds, secrets substituted. Built once by the loader, deeply frozen, replaced as a whole
+ * on reload and never changed in place.
+ */
+export interface GatewayConfig {
+  /** Absolute path of the file; null when the configuration was given as text. */
+  readonly path: string | null;
+  readonly server: ServerConfig;
+  readonly providers: readonly ProviderConfig[];
+  readonly upstreams: readonly UpstreamConfig[];
+  /** In file order. */
+  readonly models: readonly ModelConfig[];
+  readonly plugins: readonly PluginConfig[];
+  /** Ids of built-in interceptors to leave out. */
+  readonly disable: readonly string[];
+}
+
+export interface ServerConfig {
+  readonly host: string;
+  /** 0…65535; 0 = any free port. */
+  readonly port: number;
+  /** One exchange with an upstream, streaming included; 0 = no limit. */
+  readonly requestTimeoutMs: number;
+  readonly bodyLimitBytes: number;
+  readonly shutdownGraceMs: number;
+  /** Allowed origins, `*` for any; empty = CORS off. */
+  readonly cors: readonly string[];
+}
+
+export type ThinkTagsMode = 'off' | 'split' | 'strip';
+
+/** Any JSON value that is an object. Keys such as `__proto__` are own, plain keys. */
+export type JsonObject = { readonly [key: string]: unknown };
+
+/** A duration as the file wrote it, for the log, and what it means. */
+export interface DurationSetting {
+  readonly text: string;
+  readonly ms: number;
+}
+
+export interface ProviderConfig {
+  readonly id: string;
+  /** http(s), without trailing slash, query, fragment or userinfo. */
+  readonly url: string;
+  /** Trimmed; '' = no Authorization header is sent. */
+  readonly key: string;
+  /** Fixed request headers, names in lower case; they win over the client's. */
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  readonly patch: JsonObject | null;
+  /** Lower case; null = off. */
+  readonly sessionHeader: string | null;
+  readonly reasoningField: string | null;
+  readonly reasoningEmptyOk: boolean;
+  /** Cap of the counter that this provider's upstreams without their own share; null = none. */
+  readonly backoff: DurationSetting | null;
+  readonly firstByteTimeout: DurationSetting | null;
+  readonly probeInterval: DurationSetting | null;
+}
+
+export interface UpstreamConfig {
+  readonly id: string;
+  readonly provider: ProviderConfig;
+  /** The provider's real model name. */
+  readonly model: string;
+  /** Slots: ≥ 1, or Infinity for unlimited. Upstream → provider → unlimited. */
+  readonly limit: number;
+  readonly patch: JsonObject | null;
+  /** Upstream → provider → off. */
+  readonly thinkTags: ThinkTagsMode;
+  /** Own backoff counter; null = the provider's shared one, or none. */
+  readonly backoff: DurationSetting | null;
+  readonly firstByteTimeout: DurationSetting | null;
+  readonly probeInterval: DurationSetting | null;
+  /** Effective, upstream → provider → 30 s; 0 = off. */
+  readonly firstByteTimeoutMs: number;
+  /** Effective, upstream → provider → 1 s; 0 = off. */
+  readonly probeIntervalMs: number;
+  /** Effective, upstream → provider → server; 0 = no limit. */
+  readonly requestTimeoutMs: number;
+}
+
+export interface ModelConfig {
+  readonly name: string;
+  /** Order = priority; at least one, none twice. */
+  readonly upstreams: readonly UpstreamConfig[];
+  readonly patch: JsonObject | null;
+}
+
+export interface PluginConfig {
+  /** A package name, or a path relative to the configuration file. */
+  readonly module: string;
+  readonly config: JsonObject | null;
+  /** Where it stands in the file, such as `plugins[0]`. */
+  readonly path: string;
+}

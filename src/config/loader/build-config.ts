@@ -1,0 +1,158 @@
+import { resolve } from 'node:path';
+import { parseDuration } from '../../common/time/duration.js';
+import type {
+  DurationSetting,
+  GatewayConfig,
+  ModelConfig,
+  PluginConfig,
+  ProviderConfig,
+  ServerConfig,
+  ThinkTagsMode,
+  UpstreamConfig,
+} from '../gateway-config.js';
+import type { ModelSection } from '../schema/model.section.js';
+import { parseByteSize } from '../schema/number-rules.js';
+import type { PluginSection } from '../schema/plugin.section.js';
+import type { ProviderSection } from '../schema/provider.section.js';
+import type { ServerSection } from '../schema/server.section.js';
+import { parseThinkTags } from '../schema/tolerant-rules.js';
+import type { UpstreamSection } from '../schema/upstream.section.js';
+import { normalUrl } from '../schema/url-rule.js';
+import type { Entries, Entry } from './read-entries.js';
+
+export const DEFAULTS = {
+  host: '0.0.0.0',
+  port: 8100,
+  requestTimeoutMs: 300_000,
+  bodyLimitBytes: 64 * 1024 * 1024,
+  shutdownGraceMs: 30_000,
+  firstByteTimeoutMs: 30_000,
+  probeIntervalMs: 1000,
+} as const;
+
+/** Where a configuration came from. */
+export interface Origin {
+  readonly path: string | null;
+  /** Of a configuration given as text: what relative plugin paths start from. */
+  readonly directory: string | null;
+}
+
+/** Applies defaults and inheritance to entries in which no problem was found. */
+export function buildConfig(entries: Entries, origin: Origin): GatewayConfig {
+  const server = buildServer(entries.server);
+  const providers = new Map<string, { section: ProviderSection; config: ProviderConfig }>();
+  for (const { section } of entries.providers ?? []) {
+    const config = buildProvider(section);
+    providers.set(config.id, { section, config });
+  }
+  const upstreams = new Map<string, UpstreamConfig>();
+  for (const { section } of entries.upstreams ?? []) {
+    const provider = known(providers.get(section.provider ?? ''));
+    const config = buildUpstream(section, provider.section, provider.config, server);
+    upstreams.set(config.id, config);
+  }
+  return {
+    path: origin.path,
+    server,
+    providers: [...providers.values()].map(({ config }) => config),
+    upstreams: [...upstreams.values()],
+    models: (entries.models ?? []).map(({ section }) => buildModel(section, upstreams)),
+    plugins: entries.plugins.map((plugin) => buildPlugin(plugin, origin)),
+    disable: entries.disable,
+  };
+}
+
+function buildServer(section: ServerSection): ServerConfig {
+  return {
+    host: section.host ?? DEFAULTS.host,
+    port: section.port ?? DEFAULTS.port,
+    requestTimeoutMs: durationOf(section.request_timeout)?.ms ?? DEFAULTS.requestTimeoutMs,
+    bodyLimitBytes:
+      section.body_limit === undefined ? DEFAULTS.bodyLimitBytes : known(parseByteSize(section.body_limit)),
+    shutdownGraceMs: durationOf(section.shutdown_grace)?.ms ?? DEFAULTS.shutdownGraceMs,
+    cors: section.cors ?? [],
+  };
+}
+
+function buildProvider(section: ProviderSection): ProviderConfig {
+  return {
+    id: known(section.id),
+    url: normalUrl(known(section.url)),
+    key: section.key?.trim() ?? '',
+    headers: Object.entries(section.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]),
+    patch: section.patch ?? null,
+    sessionHeader: section.session_header?.toLowerCase() ?? null,
+    reasoningField: section.reasoning_field ?? null,
+    reasoningEmptyOk: section.reasoning_empty_ok ?? false,
+    backoff: durationOf(section.backoff),
+    firstByteTimeout: durationOf(section.first_byte_timeout),
+    probeInterval: durationOf(section.probe_interval),
+  };
+}
+
+function buildUpstream(
+  own: UpstreamSection,
+  inherited: ProviderSection,
+  provider: ProviderConfig,
+  server: ServerConfig,
+): UpstreamConfig {
+  const firstByteTimeout = durationOf(own.first_byte_timeout);
+  const probeInterval = durationOf(own.probe_interval);
+  const requestTimeout = durationOf(own.request_timeout) ?? durationOf(inherited.request_timeout);
+  return {
+    id: known(own.id),
+    provider,
+    model: known(own.model),
+    // Not `??`: an explicit null is a choice, namely unlimited.
+    limit: limitOf(own.max_concurrency === undefined ? inherited.max_concurrency : own.max_concurrency),
+    patch: own.patch ?? null,
+    thinkTags: thinkTagsOf(own.think_tags) ?? thinkTagsOf(inherited.think_tags) ?? 'off',
+    backoff: durationOf(own.backoff),
+    firstByteTimeout,
+    probeInterval,
+    firstByteTimeoutMs: (firstByteTimeout ?? provider.firstByteTimeout)?.ms ?? DEFAULTS.firstByteTimeoutMs,
+    probeIntervalMs: (probeInterval ?? provider.probeInterval)?.ms ?? DEFAULTS.probeIntervalMs,
+    requestTimeoutMs: requestTimeout?.ms ?? server.requestTimeoutMs,
+  };
+}
+
+function buildModel(section: ModelSection, upstreams: ReadonlyMap<string, UpstreamConfig>): ModelConfig {
+  return {
+    name: known(section.name),
+    upstreams: (section.upstreams ?? []).map((id) => known(upstreams.get(id))),
+    patch: section.patch ?? null,
+  };
+}
+
+function buildPlugin({ index, section }: Entry<PluginSection>, origin: Origin): PluginConfig {
+  const module = known(section.module);
+  const relative = /^\.{1,2}\//.test(module) && origin.path === null && origin.directory !== null;
+  return {
+    module: relative ? resolve(origin.directory ?? '', module) : module,
+    config: section.config ?? null,
+    path: `plugins[${index}]`,
+  };
+}
+
+function limitOf(limit: number | null | undefined): number {
+  return limit === undefined || limit === null || limit === 0 ? Infinity : limit;
+}
+
+/** Null where the key is absent or its value was only warned about. */
+function durationOf(written: unknown): DurationSetting | null {
+  const text = typeof written === 'string' ? written.trim() : '';
+  const ms = parseDuration(text);
+  return ms === null ? null : { text, ms };
+}
+
+/** Null where the key is absent. */
+function thinkTagsOf(written: unknown): ThinkTagsMode | null {
+  return written === undefined ? null : (parseThinkTags(written) ?? 'off');
+}
+
+/** Validation has made sure of it. */
+function known<T>(value: T | undefined | null): T {
+  if (value === undefined || value === null)
+    throw new TypeError('a configuration with problems must not be built');
+  return value;
+}

@@ -1,0 +1,328 @@
+import 'reflect-metadata';
+import { describe, expect, it } from 'vitest';
+import { formatProblem } from './config-problem.js';
+import { loadConfig } from './load-config.js';
+
+const GOOD = `server:
+  port: 8100
+providers:
+  - id: p1
+    url: "http://127.0.0.1:9/v1"
+    key: sk-abcdefgh1234
+upstreams:
+  - id: u1
+    provider: p1
+    model: real
+models:
+  - name: m1
+    upstreams: [u1]
+`;
+const linesOf = (text: string, environment = {}): string[] => {
+  const result = loadConfig({ text }, environment);
+  return result.ok ? [] : result.problems.map(formatProblem);
+};
+/** The file with one place changed: its problems. */
+const changed = (from: string, to: string): string[] => {
+  expect(GOOD).toContain(from);
+  return linesOf(GOOD.replace(from, to));
+};
+
+describe('loadConfig on a file with one mistake', () => {
+  it('finds nothing in the file without it', () => {
+    expect(loadConfig({ text: GOOD }, {})).toMatchObject({ ok: true, warnings: [] });
+  });
+
+  const url = '"http://127.0.0.1:9/v1"';
+  const key = 'key: sk-abcdefgh1234';
+  const cases: [from: string, to: string, problem: string][] = [
+    // keys
+    [
+      'model: real',
+      'modle: real',
+      'upstreams[0].modle (line 10): unknown key "modle" in upstreams[]; did you mean "model"?',
+    ],
+    [
+      'model: real',
+      'model: r\n    max-concurrency: 1',
+      'upstreams[0].max-concurrency (line 11): unknown key "max-concurrency" in upstreams[]; did you mean "max_concurrency"?',
+    ],
+    [
+      'model: real',
+      'model: r\n    session_header: x',
+      'upstreams[0].session_header (line 11): unknown key "session_header" in upstreams[]; it belongs to providers[]',
+    ],
+    [
+      'server:',
+      'host: x\nserver:',
+      'host (line 1): unknown key "host" in the top level; it belongs to server',
+    ],
+    ['models:', 'model:', 'model (line 11): unknown key "model" in the top level; did you mean "models"?'],
+    ['server:', 'x:\nserver:', 'known here: server, providers, upstreams, models, plugins, disable'],
+    [key, 'constructor: x', 'providers[0].constructor (line 6): unknown key "constructor"'],
+    [key, '__proto__: { id: x }', 'providers[0].__proto__ (line 6): unknown key "__proto__"'],
+    [
+      '    model: real\n',
+      '',
+      'upstreams[0].model (line 8): the required key "model" is missing, for example gpt-4o',
+    ],
+    ['model: real', 'model:', 'upstreams[0].model (line 10): the required key "model" has no value'],
+    [
+      'models:',
+      'upstreams: []\nmodels:',
+      'upstreams (line 11): the key "upstreams" stands twice in one mapping; remove one',
+    ],
+    ['key: ', '1: a\n    "1": b\n    key: ', 'providers[0].1 (line 7): the key "1" stands twice'],
+    // types
+    ['model: real', 'model: 3.10', 'upstreams[0].model (line 10): must be a text, not 3.1; quote it'],
+    ['model: real', 'model: true', 'upstreams[0].model (line 10): must be a text, not true; quote it'],
+    ['model: real', 'model: ""', 'upstreams[0].model (line 10): must not be empty'],
+    ['model: real', 'model: [real]', 'upstreams[0].model (line 10): must be a text, not a list'],
+    [
+      'upstreams: [u1]',
+      'upstreams: u1',
+      'models[0].upstreams (line 13): must be a list of upstream ids, not a text',
+    ],
+    ['upstreams: [u1]', 'upstreams: []', 'models[0].upstreams (line 13): must hold at least one'],
+    [
+      'upstreams: [u1]',
+      'upstreams: [7]',
+      'models[0].upstreams[0] (line 13): must be a text, not 7; quote it',
+    ],
+    [
+      '  - name: m1\n    upstreams: [u1]\n',
+      '  name: m1\n  upstreams: [u1]\n',
+      'models (line 11): must be a list of models ("- …"), not a mapping',
+    ],
+    [
+      '  - name: m1\n    upstreams: [u1]\n',
+      '  - m1\n',
+      'models[0] (line 12): must be a mapping (one model), not a text',
+    ],
+    ['  - name: m1\n    upstreams: [u1]\n', '  []\n', 'models (line 11): must hold at least one model'],
+    [
+      'models:\n  - name: m1\n    upstreams: [u1]\n',
+      '',
+      'models (line 1): the required key "models" is missing',
+    ],
+    ['  - name: m1\n    upstreams: [u1]\n', '', 'models (line 11): the required key "models" has no value'],
+    ['server:\n  port: 8100', 'server: 8100', 'server (line 1): must be a mapping, not a number'],
+    // numbers
+    [
+      'model: real',
+      'model: r\n    max_concurrency: four',
+      'upstreams[0].max_concurrency (line 11): must be a whole number ≥ 0 (0 or null = unlimited), not "four"',
+    ],
+    ['model: real', 'model: r\n    max_concurrency: -1', 'not -1'],
+    ['model: real', 'model: r\n    max_concurrency: 1.5', 'not 1.5'],
+    ['model: real', 'model: r\n    max_concurrency: "4"', 'not "4"; remove the quotes'],
+    ['model: real', 'model: r\n    max_concurrency: 99999999999999999999', 'not 99999999999999999999'],
+    [
+      'port: 8100',
+      'port: 65536',
+      'server.port (line 2): must be a whole number from 0 (any free port) to 65535, not 65536',
+    ],
+    ['port: 8100', 'port: "8100"', 'not "8100"; remove the quotes'],
+    [
+      'port: 8100',
+      'body_limit: 64XB',
+      'server.body_limit (line 2): must be a size such as 64MiB, 512KiB, 10MB or 1000000, not "64XB"',
+    ],
+    ['port: 8100', 'body_limit: 0', 'server.body_limit (line 2): must be more than 0'],
+    ['port: 8100', 'body_limit: 2GiB', 'server.body_limit (line 2): must be at most 1GiB, not "2GiB"'],
+    ['port: 8100', 'body_limit: -5', 'not -5'],
+    ['port: 8100', 'host: "a b"', 'server.host (line 2): must be a host name or an address'],
+    ['port: 8100', 'cors: "*"', 'server.cors (line 2): must be a list of origins, not "*"'],
+    [
+      'port: 8100',
+      'cors: ["https://a.b/"]',
+      'server.cors[0] (line 2): "https://a.b/" is more than an origin; write "https://a.b"',
+    ],
+    ['port: 8100', 'cors: ["https://a.b:443"]', 'write "https://a.b"'],
+    ['port: 8100', 'cors: [a.b]', 'server.cors[0] (line 2): "a.b" is no origin'],
+    [
+      key,
+      'reasoning_empty_ok: yes',
+      'providers[0].reasoning_empty_ok (line 6): must be true or false, not "yes" (YAML 1.2',
+    ],
+    // url
+    [url, 'ftp://h/v1', 'providers[0].url (line 5): the scheme must be http or https, not ftp'],
+    [url, 'localhost:8080/v1', 'is not an absolute url; write it like "https://host/v1"'],
+    [url, '"http://h/v1?a=b"', 'must not have a query'],
+    [url, '"http://h/v1?"', 'must not have a query'],
+    [url, '"http://h/v1#x"', 'must not have a fragment'],
+    [url, '"http://h\\\\@evil/v1"', 'holds a space, a backslash or a control character'],
+    [url, '"http://"', 'has no valid host'],
+    [url, '"http:///v1"', 'has no valid host'],
+    [url, '"http://h:99999/"', 'has no valid host'],
+    [url, '"http://a\\nb/"', 'control character'],
+    [url, '""', 'is empty; write it like'],
+    // headers, keys
+    [key, 'headers: { "x y": a }', 'providers[0].headers["x y"] (line 6): "x y" is no valid header name'],
+    [key, 'headers: { x-a: 1 }', 'providers[0].headers.x-a (line 6): must be a text, not a number; quote it'],
+    [key, 'headers: { x-a: }', 'providers[0].headers.x-a (line 6): has no value'],
+    [key, 'headers: { x-a: "a\\nb" }', 'the value holds a line feed'],
+    [key, 'headers: { x-a: "\\0" }', 'a character that no HTTP header can carry'],
+    [key, 'headers: { x-a: "привет" }', 'a character that no HTTP header can carry'],
+    [key, 'headers: { Host: a }', 'the header "Host" is made by the proxy itself'],
+    [key, 'headers: { Content-Length: "1" }', 'made by the proxy itself'],
+    [key, 'headers: { X-A: a, x-a: b }', 'providers[0].headers.x-a (line 6): is the same header as "X-A"'],
+    [
+      key,
+      'headers: [a]',
+      'providers[0].headers (line 6): must be a mapping of header names to texts, not a list',
+    ],
+    [key, 'session_header: "x y"', 'providers[0].session_header (line 6): "x y" is no valid header name'],
+    [key, 'session_header: transfer-encoding', 'made by the proxy itself'],
+    [key, 'session_header: authorization', 'cannot carry a session id'],
+    [key, 'key: "a\\nb"', 'providers[0].key (line 6): holds a line feed'],
+    [key, 'key: 12345678', 'providers[0].key (line 6): must be a text, not a number; quote it'],
+    [key, 'key: "${NOT_SET}"', 'providers[0].key (line 6): the environment variable NOT_SET is not set'],
+    [key, 'key: "${NOT_SET"', 'providers[0].key (line 6): "${" is not closed by "}"'],
+    [
+      key,
+      'headers: { x-a: "${constructor}" }',
+      'providers[0].headers.x-a (line 6): the environment variable constructor is not set',
+    ],
+    [url, '"http://${NOT_SET}/"', 'providers[0].url (line 5): the environment variable NOT_SET is not set'],
+    // patches, plugins
+    [key, 'patch: [1]', 'providers[0].patch (line 6): must be a mapping, not a list'],
+    [key, 'patch: { a: [1, { b: .nan }] }', 'providers[0].patch.a[1].b (line 6): NaN is no JSON number'],
+    [key, 'patch: { a: -.inf }', 'providers[0].patch.a (line 6): -Infinity is no JSON number'],
+    [key, 'patch: { a: 1e999 }', 'providers[0].patch.a (line 6): Infinity is no JSON number'],
+    [
+      'models:',
+      'plugins: [{ module: 1 }]\nmodels:',
+      'plugins[0].module (line 11): must be a text, not 1; quote it',
+    ],
+    [
+      'models:',
+      'plugins: [./a.js]\nmodels:',
+      'plugins[0] (line 11): must be a mapping (one plugin), not a text',
+    ],
+    [
+      'models:',
+      'plugins: [{ module: a, config: 1 }]\nmodels:',
+      'plugins[0].config (line 11): must be a mapping, not a number',
+    ],
+    [
+      'models:',
+      'disable: think-tags\nmodels:',
+      'disable (line 11): must be a list of ids of built-in interceptors, not a text',
+    ],
+    // references
+    [
+      'provider: p1',
+      'provider: p2',
+      'upstreams[0].provider (line 9): no provider has the id "p2"; did you mean "p1"?',
+    ],
+    [
+      'upstreams: [u1]',
+      'upstreams: [u1, u9]',
+      'models[0].upstreams[1] (line 13): no upstream has the id "u9"; did you mean "u1"?',
+    ],
+    [
+      'upstreams: [u1]',
+      'upstreams:\n      - u1\n      - u1',
+      'models[0].upstreams[1] (line 15): the upstream "u1" stands twice in this model (first as models[0].upstreams[0])',
+    ],
+    [
+      'upstreams:\n',
+      '  - { id: p1, url: "http://h" }\nupstreams:\n',
+      'providers[1].id (line 7): "p1" is already the id of providers[0] (line 4)',
+    ],
+    [
+      'models:',
+      '  - { id: u1, provider: p1, model: r }\nmodels:',
+      'upstreams[1].id (line 11): "u1" is already the id of upstreams[0] (line 8)',
+    ],
+    [
+      '    upstreams: [u1]\n',
+      '    upstreams: [u1]\n  - { name: m1, upstreams: [u1] }\n',
+      'models[1].name (line 14): "m1" is already the name of models[0] (line 12)',
+    ],
+    // YAML
+    ['upstreams:\n', 'upstreams: [ { ]\n', 'line 7: YAML syntax'],
+    ['  port: 8100', '\tport: 8100', 'indent with spaces'],
+    ['models:', '---\nmodels:', 'line 11: the file holds more than one YAML document'],
+    [
+      'model: real',
+      'model: !preview',
+      'a value that begins with "!" is a YAML tag, which is not supported here; quote it',
+    ],
+    ['model: real', 'model: !!binary aGk=', 'YAML tag'],
+    ['model: real', 'model: !!timestamp 2020-01-01', 'YAML tag'],
+    ['model: real', 'model: @real', 'line 10: a value begins with a character that YAML reserves; quote it'],
+    [
+      'model: real',
+      'model: *real',
+      'upstreams[0].model (line 10): no anchor (&name) of that name stands before this alias',
+    ],
+    [key, 'patch: &a { x: *a }', 'this alias stands inside what it refers to'],
+    [key, '<<: sk', '"<<" takes a mapping or a list of mappings'],
+    [key, '? [a]\n    : b', 'a key is empty or no plain text'],
+  ];
+  it.each(cases)('%j → %j', (from, to, problem) => {
+    const lines = changed(from, to);
+    expect(lines.filter((line) => line.includes(problem))).toHaveLength(1);
+    expect(lines.join('\n')).not.toContain('undefined');
+  });
+});
+
+describe('loadConfig on a file with many mistakes', () => {
+  it('tells them all at once, in the order of the file', () => {
+    const lines = linesOf(`providers:
+  - { id: p1, url: "gopher://127.0.0.1" }
+  - { id: p2, url: "http://127.0.0.1:9", key: "\${UNSET_ONE}" }
+  - { url: "http://127.0.0.1:9" }
+upstreams:
+  - { id: u1, provider: p9, model: r }
+  - { id: u2, provider: p1, model: r, max_concurrency: many }
+models:
+  - { name: m, upstreams: [u1, u7] }
+`);
+    expect(lines.map((line) => line.split(':', 1)[0])).toEqual([
+      'providers[0].url (line 2)',
+      'providers[1].key (line 3)',
+      'providers[2].id (line 4)',
+      'upstreams[0].provider (line 6)',
+      'upstreams[1].max_concurrency (line 7)',
+      'models[0].upstreams[1] (line 9)',
+    ]);
+  });
+
+  it('does not blame every upstream for a missing list of providers', () => {
+    const lines = linesOf(
+      'upstreams: [{ id: u, provider: p, model: r }]\nmodels: [{ name: m, upstreams: [u] }]\n',
+    );
+    expect(lines).toEqual(['providers (line 1): the required key "providers" is missing']);
+  });
+
+  it.each(['', '# only a comment\n', 'null', '[]', 'text', '---\n'])('refuses %j', (text) => {
+    expect(linesOf(text)).toHaveLength(1);
+    expect(linesOf(text)[0]).toContain('it needs providers, upstreams and models');
+  });
+});
+
+describe('secrets', () => {
+  const secret = 'sk-SECRET-aaaa-1111-zzzz';
+  it.each([
+    ['key: sk-abcdefgh1234', `key: "${secret}\\n${secret}"`],
+    ['key: sk-abcdefgh1234', `key: [${secret}]`],
+    ['key: sk-abcdefgh1234', `headers: { x-token: "${secret}\\0" }`],
+    ['key: sk-abcdefgh1234', `headers: ${secret}`],
+    ['key: sk-abcdefgh1234', `key: "${secret}" ${secret}`],
+    ['key: sk-abcdefgh1234', `key: !${secret}`],
+    ['key: sk-abcdefgh1234', `key: *${secret}`],
+    ['key: sk-abcdefgh1234', `key: "\${${secret}}"`],
+    ['key: sk-abcdefgh1234', `key: "\\x${secret}"`],
+    ['key: sk-abcdefgh1234', `key: |${secret}\n      x`],
+    ['"http://127.0.0.1:9/v1"', `"http://user:${secret}@host/v1"`],
+    ['"http://127.0.0.1:9/v1"', `"https://host/v1?key=${secret}"`],
+    ['"http://127.0.0.1:9/v1"', secret],
+    ['"http://127.0.0.1:9/v1"', '"http://h/?${HIDDEN}"'],
+  ])('are in no problem: %j → %j', (from, to) => {
+    const lines = linesOf(GOOD.replace(from, to), { HIDDEN: secret });
+    expect(lines.length).toBeGreaterThan(0);
+    expect(lines.join('\n')).not.toContain('SECRET');
+  });
+});

@@ -1,0 +1,55 @@
+import type { GatewayConfig } from '../gateway-config.js';
+import { buildConfig, type Origin } from './build-config.js';
+import type { ConfigProblem } from './config-problem.js';
+import { readSource } from './config-source.js';
+import { readFileText } from './file-text.js';
+import { Findings } from './findings.js';
+import { deepFreeze, isPlainObject } from './plain-object.js';
+import { readEntries } from './read-entries.js';
+import { checkReferences } from './references.js';
+import type { Environment } from './substitution.js';
+
+/** A file, or its text; `directory` is what relative plugin paths of a text start from. */
+export type ConfigInput = { readonly path: string } | { readonly text: string; readonly directory?: string };
+
+export type LoadResult =
+  | { readonly ok: true; readonly config: GatewayConfig; readonly warnings: readonly ConfigProblem[] }
+  | {
+      readonly ok: false;
+      readonly problems: readonly ConfigProblem[];
+      readonly warnings: readonly ConfigProblem[];
+    };
+
+/**
+ * Reads a configuration, validates it whole, and gives a frozen snapshot, or all its problems at once. Never throws for
+ * what a file may hold; problems and warnings never hold a secret. `environment` is what `${VAR}` is taken from.
+ */
+export function loadConfig(source: ConfigInput, environment: Environment): LoadResult {
+  if ('text' in source) {
+    return loadText(source.text, { path: null, directory: source.directory ?? null }, environment);
+  }
+  const file = readFileText(source.path);
+  if (!file.ok) return { ok: false, problems: [file.problem], warnings: [] };
+  return loadText(file.text, { path: file.path, directory: null }, environment);
+}
+
+function loadText(text: string, origin: Origin, environment: Environment): LoadResult {
+  const source = readSource(text.startsWith('\ufeff') ? text.slice(1) : text);
+  if (source.problems.length > 0) return { ok: false, problems: source.problems, warnings: [] };
+  const root = source.value;
+  if (!isPlainObject(root)) {
+    const message = root === null ? 'the file is empty' : 'the file must be a mapping';
+    const problem: ConfigProblem = {
+      path: '',
+      line: null,
+      message: `${message}; it needs providers, upstreams and models`,
+    };
+    return { ok: false, problems: [problem], warnings: [] };
+  }
+  const findings = new Findings(source.lineOf);
+  const entries = readEntries(root, findings, environment);
+  checkReferences(entries, findings);
+  const { problems, warnings } = findings;
+  if (problems.length > 0) return { ok: false, problems, warnings };
+  return { ok: true, config: deepFreeze(buildConfig(entries, origin)), warnings };
+}

@@ -1,0 +1,47 @@
+import { ModelSection } from '../schema/model.section.js';
+import { PluginSection } from '../schema/plugin.section.js';
+import { ProviderSection } from '../schema/provider.section.js';
+import { RootSection } from '../schema/root.section.js';
+import { ServerSection } from '../schema/server.section.js';
+import { UpstreamSection } from '../schema/upstream.section.js';
+import type { Findings } from './findings.js';
+import { isPlainObject, type PlainObject } from './plain-object.js';
+import { SectionReader } from './section-reader.js';
+import type { Environment } from './substitution.js';
+
+/** One entry of a list, with its place there. */
+export interface Entry<T> {
+  readonly index: number;
+  readonly section: T;
+}
+
+/** The file as section instances. A list is null where the file has none that could be read. */
+export interface Entries {
+  readonly server: ServerSection;
+  readonly providers: readonly Entry<ProviderSection>[] | null;
+  readonly upstreams: readonly Entry<UpstreamSection>[] | null;
+  readonly models: readonly Entry<ModelSection>[] | null;
+  readonly plugins: readonly Entry<PluginSection>[];
+  readonly disable: readonly string[];
+}
+
+export function readEntries(root: PlainObject, findings: Findings, environment: Environment): Entries {
+  const reader = new SectionReader(findings, environment);
+  const file = reader.read(RootSection, root, []);
+  const list = <T extends object>(Section: new () => T, name: string, items: unknown): Entry<T>[] | null => {
+    if (!Array.isArray(items)) return null;
+    return items.flatMap((item: unknown, index) =>
+      isPlainObject(item) ? [{ index, section: reader.read(Section, item, [name, index]) }] : [],
+    );
+  };
+  return {
+    server: isPlainObject(file.server)
+      ? reader.read(ServerSection, file.server, ['server'])
+      : new ServerSection(),
+    providers: list(ProviderSection, 'providers', file.providers),
+    upstreams: list(UpstreamSection, 'upstreams', file.upstreams),
+    models: list(ModelSection, 'models', file.models),
+    plugins: list(PluginSection, 'plugins', file.plugins) ?? [],
+    disable: file.disable ?? [],
+  };
+}

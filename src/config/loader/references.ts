@@ -1,0 +1,110 @@
+import { printable } from '../../common/text/mask.js';
+import { formatPath, type ConfigPath } from './config-path.js';
+import type { Findings } from './findings.js';
+import { nearest } from './nearest.js';
+import type { Entries, Entry } from './read-entries.js';
+
+/** Suggestions cost one comparison for each known id: a file full of wrong ids gets them for the first few. */
+const MAX_SUGGESTIONS = 50;
+
+/** Checks what one section alone cannot know: ids given twice, ids that do not exist, entries that nobody uses. */
+export function checkReferences(entries: Entries, findings: Findings): void {
+  const check = new ReferenceCheck(findings);
+  const { providers, upstreams, models } = entries;
+  const providerIds = check.unique(providers, 'providers', 'id', (provider) => provider.id);
+  const upstreamIds = check.unique(upstreams, 'upstreams', 'id', (upstream) => upstream.id);
+  check.unique(models, 'models', 'name', (model) => model.name);
+  const usedProviders = new Set<string>();
+  const usedUpstreams = new Set<string>();
+  for (const { index, section } of upstreams ?? []) {
+    if (section.provider === undefined) continue;
+    usedProviders.add(section.provider);
+    // Without a readable list every reference would be wrong: that the list is missing is said already.
+    if (providers !== null)
+      check.exists(section.provider, providerIds, 'provider', ['upstreams', index, 'provider']);
+  }
+  for (const { index, section } of models ?? []) {
+    if (!Array.isArray(section.upstreams)) continue;
+    checkModel(section.upstreams, ['models', index, 'upstreams'], usedUpstreams, findings, (id, path) => {
+      if (upstreams !== null) check.exists(id, upstreamIds, 'upstream', path);
+    });
+  }
+  if (upstreams !== null) check.unused(providerIds, usedProviders, 'provider', 'upstream', 'providers');
+  if (models !== null) check.unused(upstreamIds, usedUpstreams, 'upstream', 'model', 'upstreams');
+}
+
+function checkModel(
+  ids: readonly unknown[],
+  path: ConfigPath,
+  used: Set<string>,
+  findings: Findings,
+  exists: (id: string, path: ConfigPath) => void,
+): void {
+  const firstAt = new Map<string, number>();
+  for (const [i, id] of ids.entries()) {
+    if (typeof id !== 'string' || id.trim() === '') continue;
+    used.add(id);
+    const first = firstAt.get(id);
+    if (first === undefined) {
+      firstAt.set(id, i);
+      exists(id, [...path, i]);
+    } else {
+      findings.problem(
+        [...path, i],
+        `the upstream "${printable(id, 60)}" stands twice in this model (first as ${formatPath([...path, first])}); remove one`,
+      );
+    }
+  }
+}
+
+class ReferenceCheck {
+  #suggestions = 0;
+
+  constructor(private readonly findings: Findings) {}
+
+  /** Reports ids given twice; returns each id with the place of its first entry. */
+  unique<T>(
+    entries: readonly Entry<T>[] | null,
+    list: string,
+    key: string,
+    idOf: (section: T) => string | undefined,
+  ): ReadonlyMap<string, number> {
+    const firstAt = new Map<string, number>();
+    for (const { index, section } of entries ?? []) {
+      const id = idOf(section);
+      if (id === undefined) continue;
+      const first = firstAt.get(id);
+      if (first === undefined) {
+        firstAt.set(id, index);
+        continue;
+      }
+      const line = this.findings.lineOf([list, first, key]);
+      const place = `${formatPath([list, first])}${line === null ? '' : ` (line ${line})`}`;
+      this.findings.problem(
+        [list, index, key],
+        `"${printable(id, 60)}" is already the ${key} of ${place}; choose another one`,
+      );
+    }
+    return firstAt;
+  }
+
+  exists(id: string, known: ReadonlyMap<string, number>, what: string, path: ConfigPath): void {
+    if (known.has(id)) return;
+    const similar = this.#suggestions++ < MAX_SUGGESTIONS ? nearest(id, known.keys()) : null;
+    const hint = similar === null ? '' : `; did you mean "${printable(similar.word, 60)}"?`;
+    this.findings.problem(path, `no ${what} has the id "${printable(id, 60)}"${hint}`);
+  }
+
+  unused(
+    known: ReadonlyMap<string, number>,
+    used: ReadonlySet<string>,
+    what: string,
+    user: string,
+    list: string,
+  ): void {
+    for (const [id, index] of known) {
+      if (!used.has(id))
+        this.findings.warning([list, index], `the ${what} "${printable(id, 60)}" is used by no ${user}`);
+    }
+  }
+}

@@ -1,0 +1,119 @@
+import { RootSection } from '../schema/root.section.js';
+import { settingsOf, type SectionClass, type SettingOptions } from '../schema/setting.js';
+import { failedKeys } from '../schema/validate-section.js';
+import { formatPath, shownKey, type ConfigPath } from './config-path.js';
+import type { Findings } from './findings.js';
+import { nearest } from './nearest.js';
+import { isPlainObject, setOwn, type PlainObject } from './plain-object.js';
+import { substitute, type Environment } from './substitution.js';
+
+/**
+ * Turns one mapping of the file into an instance of its section class that holds valid values only; everything else
+ * is reported. Lives for one run of the loader.
+ */
+export class SectionReader {
+  /** Values whose substitution failed: what a rule says about the rest of them would mislead. */
+  readonly #broken = new Set<string>();
+
+  constructor(
+    private readonly findings: Findings,
+    private readonly environment: Environment,
+  ) {}
+
+  read<T extends object>(Section: new () => T, value: PlainObject, path: ConfigPath): T {
+    const section = new Section();
+    const settings = settingsOf(Section);
+    for (const key of Object.keys(value)) {
+      const setting = settings.get(key);
+      if (setting === undefined) this.#unknownKey(Section, key, path);
+      else if (value[key] !== null || setting.nullMatters === true) {
+        const given =
+          setting.substituted === true ? this.#substituted(value[key], [...path, key]) : value[key];
+        setOwn(section as PlainObject, key, given);
+      }
+    }
+    this.#validate(section, settings, value, path);
+    return section;
+  }
+
+  // class-validator finds a class's rules through `object.constructor`, which a key of the file could replace: so
+  // unknown keys never reach the instance, and its own whitelist has nothing left to do.
+  #validate(
+    section: object,
+    settings: ReadonlyMap<string, SettingOptions>,
+    raw: PlainObject,
+    path: ConfigPath,
+  ): void {
+    for (const property of failedKeys(section)) {
+      const setting = settings.get(property);
+      if (setting === undefined) continue;
+      const here = [...path, property];
+      const value = (section as PlainObject)[property];
+      if (value === undefined || value === null) {
+        const empty = Object.hasOwn(raw, property) ? 'has no value' : 'is missing';
+        this.findings.problem(here, `the required key "${property}" ${empty}${exampleOf(setting)}`);
+      } else {
+        this.#explain(setting, value, here);
+      }
+      // Lists are kept: those of their items that are valid are read on, so that one run tells everything. Tolerated
+      // values are kept too: an unknown think_tags means off, not "as the provider".
+      if (!Array.isArray(value) && setting.tolerated !== true) delete (section as PlainObject)[property];
+    }
+  }
+
+  #explain(setting: SettingOptions, value: unknown, path: ConfigPath): void {
+    for (const { at, message } of setting.rule.check(value)) {
+      const here = [...path, ...at];
+      if (this.#broken.has(formatPath(here))) continue;
+      if (setting.tolerated === true) this.findings.warning(here, message);
+      else this.findings.problem(here, message);
+    }
+  }
+
+  #substituted(value: unknown, path: ConfigPath): unknown {
+    if (typeof value === 'string') {
+      const { text, problems } = substitute(value, this.environment);
+      for (const message of problems) this.findings.problem(path, message);
+      if (problems.length > 0) this.#broken.add(formatPath(path));
+      return text;
+    }
+    if (!isPlainObject(value)) return value;
+    const result: PlainObject = {};
+    for (const name of Object.keys(value)) {
+      const member = value[name];
+      setOwn(result, name, typeof member === 'string' ? this.#substituted(member, [...path, name]) : member);
+    }
+    return result;
+  }
+
+  #unknownKey(Section: SectionClass, key: string, path: ConfigPath): void {
+    const known = [...settingsOf(Section).keys()];
+    const place =
+      path.length === 0
+        ? 'the top level'
+        : formatPath(path.map((step) => (typeof step === 'number' ? 0 : step)));
+    const where = place.replace(/\[0\]$/, '[]');
+    const similar = nearest(key, known);
+    const elsewhere = similar?.close === true ? [] : placesOf(key);
+    let hint = similar === null ? '' : `; did you mean "${similar.word}"?`;
+    if (elsewhere.length > 0) hint = `; it belongs to ${elsewhere.join(' or ')}`;
+    else if (similar?.close !== true) hint += ` (known here: ${known.join(', ')})`;
+    this.findings.problem([...path, key], `unknown key "${shownKey(key)}" in ${where}${hint}`);
+  }
+}
+
+function exampleOf({ example }: SettingOptions): string {
+  if (typeof example === 'string') return `, for example ${example}`;
+  return Array.isArray(example) ? `, for example [${example.join(', ')}]` : '';
+}
+
+/** The sections that know a key: `server`, `providers[]`, or `the top level`. */
+function placesOf(key: string): string[] {
+  const root = settingsOf(RootSection);
+  const places = root.has(key) ? ['the top level'] : [];
+  for (const [name, { section, rule }] of root) {
+    if (section !== undefined && settingsOf(section).has(key))
+      places.push(rule.name === 'sections' ? `${name}[]` : name);
+  }
+  return places;
+}

@@ -1,0 +1,140 @@
+import { isAlias, isMap, isPair, isScalar, isSeq, type Alias, type Pair, type YAMLMap } from 'yaml';
+import { shownKey, type ConfigPath } from './config-path.js';
+import { isPlainObject, setOwn, type PlainObject } from './plain-object.js';
+
+const MAX_DEPTH = 100;
+/** Values that aliases may add to those written: a base for many entries stays far below, an alias bomb far above. */
+const ALIASED_AT_LEAST = 10_000;
+const ALIASED_PER_WRITTEN = 30;
+
+/** A value of the file and how many values it holds when every alias is followed. */
+interface Read {
+  readonly value: unknown;
+  readonly size: number;
+}
+
+interface Anchor extends Read {
+  readonly node: unknown;
+}
+
+type Report = (path: ConfigPath, message: string) => void;
+
+/**
+ * Turns the nodes of one YAML document into plain values: strings, numbers, bigints (integers beyond 2^53), booleans,
+ * null, arrays and objects whose keys are all own and plain. The library's `toJS` is not used: it keeps dates and
+ * maps with other keys, and follows aliases before they can be counted. What an alias names is read once and shared.
+ */
+export class YamlReader {
+  /** What each alias stands for, for those who look for lines. */
+  readonly targets = new Map<Alias, unknown>();
+  readonly #anchors = new Map<string, Anchor | 'open'>();
+  #written = 0;
+  #aliased = 0;
+  #bombReported = false;
+
+  constructor(private readonly report: Report) {}
+
+  read(node: unknown, path: ConfigPath = []): unknown {
+    return this.#read(node, path).value;
+  }
+
+  #read(node: unknown, path: ConfigPath): Read {
+    this.#written++;
+    if (isAlias(node)) return this.#alias(node, path);
+    const anchor = (isScalar(node) || isMap(node) || isSeq(node)) && node.anchor ? node.anchor : null;
+    if (anchor !== null) this.#anchors.set(anchor, 'open');
+    const read = this.#plain(node, path);
+    if (anchor !== null) this.#anchors.set(anchor, { ...read, node });
+    return read;
+  }
+
+  #plain(node: unknown, path: ConfigPath): Read {
+    if (path.length > MAX_DEPTH)
+      return this.#refuse(path.slice(0, 3), `nested more than ${MAX_DEPTH} levels deep`);
+    if (isMap(node)) return this.#map(node, path);
+    if (isSeq(node)) {
+      const items = node.items.map((item, i) => this.#read(item, [...path, i]));
+      return { value: items.map((item) => item.value), size: sizeOf(items) };
+    }
+    return { value: isScalar(node) ? scalarValue(node.value) : null, size: 1 };
+  }
+
+  #alias(node: Alias, path: ConfigPath): Read {
+    const anchor = this.#anchors.get(node.source);
+    if (anchor === undefined) {
+      return this.#refuse(
+        path,
+        'no anchor (&name) of that name stands before this alias; a text that begins with "*" must be quoted',
+      );
+    }
+    if (anchor === 'open') return this.#refuse(path, 'this alias stands inside what it refers to');
+    this.targets.set(node, anchor.node);
+    this.#aliased += anchor.size;
+    if (this.#aliased <= ALIASED_AT_LEAST + ALIASED_PER_WRITTEN * this.#written) return anchor;
+    if (!this.#bombReported) this.report(path, 'the aliases of this file expand to far too many values');
+    this.#bombReported = true;
+    return { value: null, size: 1 };
+  }
+
+  #map(node: YAMLMap, path: ConfigPath): Read {
+    const value: PlainObject = {};
+    const merges: { read: Read; path: ConfigPath }[] = [];
+    let size = 1;
+    for (const pair of node.items) {
+      const key = keyOf(pair);
+      if (key === null) {
+        this.report(path, 'a key is empty or no plain text; quote it');
+        continue;
+      }
+      const here = [...path, key];
+      const twice = isMergePair(pair) ? merges.length > 0 : Object.hasOwn(value, key);
+      if (twice) this.report(here, `the key "${shownKey(key)}" stands twice in one mapping; remove one`);
+      const read = this.#read(pair.value, here);
+      size += read.size;
+      if (isMergePair(pair)) merges.push({ read, path: here });
+      else if (!twice) setOwn(value, key, read.value);
+    }
+    for (const merge of merges) this.#merge(value, merge.read.value, merge.path);
+    return { value, size };
+  }
+
+  /** What stands in the mapping itself wins, then the sources in their order. */
+  #merge(target: PlainObject, source: unknown, path: ConfigPath): void {
+    for (const one of Array.isArray(source) ? source : [source]) {
+      if (!isPlainObject(one)) {
+        this.report(path, '"<<" takes a mapping or a list of mappings, such as "<<: *base"');
+        return;
+      }
+      for (const key of Object.keys(one)) if (!Object.hasOwn(target, key)) setOwn(target, key, one[key]);
+    }
+  }
+
+  #refuse(path: ConfigPath, message: string): Read {
+    this.report(path, message);
+    return { value: null, size: 1 };
+  }
+}
+
+export function isMergePair(pair: Pair): boolean {
+  const key = isScalar(pair.key) ? pair.key.value : null;
+  return typeof key === 'symbol' && key.description === '<<';
+}
+
+/** The key as text: `1: x` and `true: x` are keys as they are written. */
+export function keyOf(pair: Pair): string | null {
+  if (!isPair(pair) || !isScalar(pair.key)) return null;
+  const { value, source } = pair.key;
+  if (typeof value === 'symbol') return '<<';
+  if (typeof value === 'string') return value;
+  return source === undefined || source === '' ? null : source;
+}
+
+function scalarValue(value: unknown): unknown {
+  if (typeof value !== 'bigint') return value ?? null;
+  const number = Number(value);
+  return Number.isSafeInteger(number) ? number : value;
+}
+
+function sizeOf(reads: readonly Read[]): number {
+  return reads.reduce((sum, read) => sum + read.size, 1);
+}

@@ -1,0 +1,48 @@
+import { parseDocument, type Document, type YAMLParseError, type YAMLWarning } from 'yaml';
+
+export interface SyntaxProblem {
+  readonly offset: number;
+  readonly message: string;
+}
+
+/**
+ * Parses one YAML 1.2 document (core schema, merge keys). Never throws. Of the text nothing is quoted in a message:
+ * the broken place may be a key.
+ */
+export function parseYaml(text: string): { document: Document; problems: SyntaxProblem[] } {
+  const document = parseDocument(text, {
+    schema: 'core',
+    merge: true,
+    // Digits beyond 2^53 of a patch must arrive as they are.
+    intAsBigInt: true,
+    // Its own tags (timestamp, binary) would give values that are no JSON.
+    resolveKnownTags: false,
+    // Quadratic in the parser, and without the line of the first one: `YamlReader` looks for these itself.
+    uniqueKeys: false,
+    // Pretty errors quote the line.
+    prettyErrors: false,
+    // 'silent' would also hide a second document.
+    logLevel: 'error',
+  });
+  const found = [...document.errors, ...document.warnings].map(problemOf);
+  return { document, problems: found };
+}
+
+const HINTS: Readonly<Record<string, string>> = {
+  MULTIPLE_DOCS:
+    'the file holds more than one YAML document; keep one (remove the "---" line and what follows)',
+  TAB_AS_INDENT: 'a tab stands in the indentation; indent with spaces',
+  TAG_RESOLVE_FAILED: 'a value that begins with "!" is a YAML tag, which is not supported here; quote it',
+  BAD_SCALAR_START: 'a value begins with a character that YAML reserves; quote it',
+  BAD_DQ_ESCAPE: 'unknown escape in a double-quoted text; write \\\\ for a backslash, or use single quotes',
+  BAD_COLLECTION_TYPE: 'a YAML tag does not fit its value; remove it or quote the value',
+  RESOURCE_EXHAUSTION: 'nested too deeply',
+  BAD_DIRECTIVE: 'a line that begins with "%" is a YAML directive, which is not supported here',
+};
+
+function problemOf(error: YAMLParseError | YAMLWarning): SyntaxProblem {
+  const known = HINTS[error.code];
+  // What follows a colon in the parser's own messages is text of the file.
+  const own = error.message.split(/: |\n/, 1)[0] ?? error.message;
+  return { offset: error.pos[0], message: known ?? `YAML syntax: ${own}` };
+}

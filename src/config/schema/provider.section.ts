@@ -1,0 +1,125 @@
+import type { PlainObject } from '../loader/plain-object.js';
+import { headerName, headers } from './header-rules.js';
+import { limit } from './number-rules.js';
+import { Setting } from './setting.js';
+import { jsonObject } from './structure-rules.js';
+import { flag, secret, text } from './text-rules.js';
+import { duration, thinkTags } from './tolerant-rules.js';
+import { url } from './url-rule.js';
+
+/** One of `providers:`: a place that speaks the OpenAI API. */
+export class ProviderSection {
+  @Setting({
+    rule: text,
+    required: true,
+    example: 'routerai',
+    description: 'Unique id; upstreams refer to it.',
+  })
+  id?: string;
+
+  @Setting({
+    rule: url,
+    required: true,
+    substituted: true,
+    example: 'https://routerai.ru/api/v1',
+    description: 'Base url, http or https, without query and user info; `${VAR}` is replaced.',
+  })
+  url?: string;
+
+  @Setting({
+    rule: secret,
+    substituted: true,
+    default: '',
+    example: '${ROUTER_API_KEY}',
+    description: 'Sent as `Authorization: Bearer …`; empty or absent = no such header; `${VAR}` is replaced.',
+  })
+  key?: string;
+
+  @Setting({
+    rule: headers,
+    substituted: true,
+    example: { 'x-title': 'llm' },
+    description: 'Fixed request headers, set last; `${VAR}` is replaced in their values.',
+  })
+  headers?: Record<string, string>;
+
+  @Setting({
+    rule: limit,
+    example: 4,
+    description: 'Default slots of each upstream of this provider (not a shared pot); 0 or null = unlimited.',
+  })
+  max_concurrency?: number | null;
+
+  @Setting({
+    rule: jsonObject,
+    example: { provider: { allow_fallbacks: false } },
+    description:
+      'Merged into the body of every request to this provider, before the patches of upstream and model.',
+  })
+  patch?: PlainObject;
+
+  @Setting({
+    rule: headerName,
+    example: 'x-opencode-session',
+    description: 'Header that the proxy sets to a session id which it computes from the history of messages.',
+  })
+  session_header?: string;
+
+  @Setting({
+    rule: thinkTags,
+    tolerated: true,
+    default: 'off',
+    example: 'split',
+    description:
+      '<think>…</think> in answers: off = untouched, split = moved to reasoning_content, strip = dropped.',
+  })
+  think_tags?: unknown;
+
+  @Setting({
+    rule: text,
+    example: 'reasoning_content',
+    description:
+      'Field that this provider wants in every assistant message of the history; absent = nothing is added.',
+  })
+  reasoning_field?: string;
+
+  @Setting({
+    rule: flag,
+    default: false,
+    description: 'With reasoning_field: write "" where a message has no reasoning at all.',
+  })
+  reasoning_empty_ok?: boolean;
+
+  @Setting({
+    rule: duration,
+    tolerated: true,
+    example: 'P1M',
+    description:
+      'Longest rest after failures, counted together for all upstreams without a backoff of their own.',
+  })
+  backoff?: unknown;
+
+  @Setting({
+    rule: duration,
+    tolerated: true,
+    default: 'PT30S',
+    description: 'Time to the first body byte of a streamed answer; PT0S = off.',
+  })
+  first_byte_timeout?: unknown;
+
+  @Setting({
+    rule: duration,
+    tolerated: true,
+    default: 'PT1S',
+    description: 'Interval of the small requests to a resting upstream; PT0S = off.',
+  })
+  probe_interval?: unknown;
+
+  @Setting({
+    rule: duration,
+    tolerated: true,
+    example: 'PT10M',
+    description: "Overrides the server's request_timeout.",
+  })
+  request_timeout?: unknown;
+}

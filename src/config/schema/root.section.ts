@@ -1,0 +1,54 @@
+import { ModelSection } from './model.section.js';
+import { PluginSection } from './plugin.section.js';
+import { ProviderSection } from './provider.section.js';
+import { ServerSection } from './server.section.js';
+import { Setting } from './setting.js';
+import { section, sections } from './structure-rules.js';
+import { textList } from './text-rules.js';
+import { UpstreamSection } from './upstream.section.js';
+
+/** The whole file. The lists hold plain mappings: each entry is checked as a section of its own. */
+export class RootSection {
+  @Setting({ rule: section(ServerSection), section: ServerSection, description: 'The service itself.' })
+  server?: unknown;
+
+  @Setting({
+    rule: sections(ProviderSection, 'provider', true),
+    section: ProviderSection,
+    required: true,
+    description: 'Places that speak the OpenAI API.',
+  })
+  providers?: unknown[];
+
+  @Setting({
+    rule: sections(UpstreamSection, 'upstream', true),
+    section: UpstreamSection,
+    required: true,
+    description: 'Real models at providers.',
+  })
+  upstreams?: unknown[];
+
+  @Setting({
+    rule: sections(ModelSection, 'model', true),
+    section: ModelSection,
+    required: true,
+    description: 'Names that clients ask for, each with its upstreams in order of priority.',
+  })
+  models?: unknown[];
+
+  @Setting({
+    rule: sections(PluginSection, 'plugin', false),
+    section: PluginSection,
+    default: [],
+    description: 'Modules of your own, loaded at start.',
+  })
+  plugins?: unknown[];
+
+  @Setting({
+    rule: textList('ids of built-in interceptors', false),
+    default: [],
+    example: ['think-tags'],
+    description: 'Ids of built-in interceptors to leave out.',
+  })
+  disable?: string[];
+}

@@ -1,0 +1,53 @@
+import { byteSize, port } from './number-rules.js';
+import { Setting } from './setting.js';
+import { host, origins } from './text-rules.js';
+import { duration } from './tolerant-rules.js';
+
+/** `server:`: how the service itself listens and behaves. */
+export class ServerSection {
+  @Setting({
+    rule: host,
+    default: '0.0.0.0',
+    example: '127.0.0.1',
+    description: 'Address or host name to listen on.',
+  })
+  host?: string;
+
+  @Setting({
+    rule: port,
+    default: 8100,
+    description: 'Port to listen on; 0 = any free port, which is logged.',
+  })
+  port?: number;
+
+  @Setting({
+    rule: duration,
+    tolerated: true,
+    default: 'PT5M',
+    description: 'Time for one whole exchange with an upstream, streaming included; PT0S = no limit.',
+  })
+  request_timeout?: unknown;
+
+  @Setting({
+    rule: byteSize,
+    default: '64MiB',
+    description: 'Largest request body, at most 1GiB; a larger one is answered with 413.',
+  })
+  body_limit?: string | number;
+
+  @Setting({
+    rule: duration,
+    tolerated: true,
+    default: 'PT30S',
+    description: 'How long running exchanges may go on after SIGTERM.',
+  })
+  shutdown_grace?: unknown;
+
+  @Setting({
+    rule: origins,
+    default: [],
+    example: ['https://chat.example.com'],
+    description: 'Origins whose web pages may call the service; "*" = any; empty = CORS is off.',
+  })
+  cors?: string[];
+}

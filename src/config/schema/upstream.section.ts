@@ -1,0 +1,79 @@
+import type { PlainObject } from '../loader/plain-object.js';
+import { limit } from './number-rules.js';
+import { Setting } from './setting.js';
+import { jsonObject } from './structure-rules.js';
+import { text } from './text-rules.js';
+import { duration, thinkTags } from './tolerant-rules.js';
+
+/** One of `upstreams:`: a real model at a provider. */
+export class UpstreamSection {
+  @Setting({
+    rule: text,
+    required: true,
+    example: 'routerai-gpt4o',
+    description: 'Unique id; models refer to it.',
+  })
+  id?: string;
+
+  @Setting({ rule: text, required: true, example: 'routerai', description: 'Id of its provider.' })
+  provider?: string;
+
+  @Setting({ rule: text, required: true, example: 'gpt-4o', description: "The provider's real model name." })
+  model?: string;
+
+  @Setting({
+    rule: limit,
+    nullMatters: true,
+    example: 4,
+    description: "Requests at once; 0 or null = unlimited; absent = the provider's, else unlimited.",
+  })
+  max_concurrency?: number | null;
+
+  @Setting({
+    rule: jsonObject,
+    example: { provider: { ignore: ['deepseek'] } },
+    description: "Merged into the body after the provider's patch.",
+  })
+  patch?: PlainObject;
+
+  @Setting({
+    rule: thinkTags,
+    tolerated: true,
+    example: 'strip',
+    description: "Overrides the provider's think_tags.",
+  })
+  think_tags?: unknown;
+
+  @Setting({
+    rule: duration,
+    tolerated: true,
+    example: 'PT15M',
+    description:
+      "Longest rest after failures, with a counter of its own; the provider's backoff does not apply then.",
+  })
+  backoff?: unknown;
+
+  @Setting({
+    rule: duration,
+    tolerated: true,
+    example: 'PT10S',
+    description: "Overrides the provider's first_byte_timeout; PT0S = off.",
+  })
+  first_byte_timeout?: unknown;
+
+  @Setting({
+    rule: duration,
+    tolerated: true,
+    example: 'PT0S',
+    description: "Overrides the provider's probe_interval; PT0S = off.",
+  })
+  probe_interval?: unknown;
+
+  @Setting({
+    rule: duration,
+    tolerated: true,
+    example: 'PT2M',
+    description: "Overrides the provider's and the server's request_timeout.",
+  })
+  request_timeout?: unknown;
+}

@@ -1,0 +1,93 @@
+import 'reflect-metadata';
+import { describe, expect, it } from 'vitest';
+import { checkReport } from './check-report.js';
+import type { GatewayConfig } from './gateway-config.js';
+import { formatProblem, type ConfigProblem } from './loader/config-problem.js';
+import { loadConfig } from './loader/load-config.js';
+import { startupLines } from './startup-lines.js';
+
+function load(value: unknown): { config: GatewayConfig; warnings: readonly ConfigProblem[] } {
+  const result = loadConfig({ text: JSON.stringify(value) }, {});
+  if (!result.ok) throw new Error(result.problems.map(formatProblem).join('\n'));
+  return result;
+}
+const file = {
+  providers: [
+    { id: 'routerai', url: 'http://h', key: 'sk-SECRET-aaaa-1111', backoff: 'P1M', max_concurrency: 7 },
+    {
+      id: 'local',
+      url: 'http://l',
+      first_byte_timeout: 'PT20S',
+      think_tags: 'split',
+      headers: { 'x-t': 'SECRET-header-1' },
+    },
+  ],
+  upstreams: [
+    { id: 'gpt4o', provider: 'routerai', model: 'gpt-4o', backoff: 'PT15M', probe_interval: 'PT0S' },
+    { id: 'mini', provider: 'routerai', model: 'gpt-4o-mini', max_concurrency: 0 },
+    { id: 'qwen', provider: 'local', model: 'qwen', request_timeout: 'PT0S', backoff: 'soon' },
+  ],
+  models: [
+    { name: 'my-gpt', upstreams: ['qwen', 'gpt4o'] },
+    { name: 'mini', upstreams: ['mini'] },
+  ],
+};
+
+describe('startupLines', () => {
+  it('has the fixed form', () => {
+    expect(startupLines(load(file).config)).toEqual([
+      'config: providers=2 upstreams=3 models=2',
+      'upstream: request_timeout=300000ms',
+      'backoff: upstreams=gpt4o=PT15M providers=routerai=P1M',
+      'first_byte_timeout: upstreams=- providers=local=PT20S default=PT30S',
+      'probe_interval: upstreams=gpt4o=PT0S providers=- default=PT1S',
+    ]);
+  });
+  it('stays short with thousands of upstreams, and ids cannot forge a line', () => {
+    const upstreams = Array.from({ length: 2000 }, (_, i) => ({
+      id: `u\n${i}`,
+      provider: 'p',
+      model: 'r',
+      backoff: 'PT1M',
+    }));
+    const { config } = load({
+      providers: [{ id: 'p', url: 'http://h' }],
+      upstreams,
+      models: [{ name: 'm', upstreams: ['u\n0'] }],
+    });
+    const line = startupLines(config)[2] ?? '';
+    expect(line).toMatch(/^backoff: upstreams=u\\n0=PT1M,u\\n1=PT1M,.*,u\\n19=PT1M,…\(\+1980\) providers=-$/);
+  });
+});
+
+describe('checkReport', () => {
+  const { config, warnings } = load(file);
+  const report = checkReport(config, warnings);
+  it('shows what holds for every upstream', () => {
+    const row = (id: string): string[] =>
+      report
+        .split('\n')
+        .find((line) => line.startsWith(`${id} `))
+        ?.split(/ {2,}/) ?? [];
+    expect(row('gpt4o')).toEqual([
+      'gpt4o',
+      'routerai',
+      'gpt-4o',
+      '7',
+      'PT15M (own)',
+      'PT30S',
+      'off',
+      'PT5M',
+      'off',
+    ]);
+    expect(report).toContain(
+      'mini      routerai  gpt-4o-mini  ∞      P1M (shared)  PT30S       PT1S   PT5M             off',
+    );
+    expect(row('qwen')).toEqual(['qwen', 'local', 'qwen', '∞', 'none', 'PT20S', 'PT1S', '∞', 'split']);
+  });
+  it('shows the chain of every model, the warnings, and no secret', () => {
+    expect(report).toContain('my-gpt  qwen → gpt4o\n');
+    expect(report).toContain('warning: upstreams[2].backoff (line 1): "soon" is no duration');
+    expect(report).not.toContain('SECRET');
+  });
+});

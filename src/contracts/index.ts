@@ -1,0 +1,16 @@
+/** The extension API: all that a plugin imports. */
+export { JsonArray, JsonDocument } from '../common/json/json-document.js';
+export { SseEvent } from '../common/sse/sse-event.js';
+export type {
+  GatewayConfig,
+  JsonObject,
+  ModelConfig,
+  ProviderConfig,
+  ServerConfig,
+  ThinkTagsMode,
+  UpstreamConfig,
+} from '../config/gateway-config.js';
+export * from './exchange.js';
+export * from './interceptor.js';
+export * from './ports.js';
+export * from './stream.js';

@@ -1,0 +1,13 @@
+import type { UpstreamConfig } from '../config/gateway-config.js';
+
+/** Injection token of the {@link ProbeSender}. */
+export const PROBE_SENDER = Symbol.for('llm-proxy:probe-sender');
+
+/** Sends one background probe through the same attempt stages as a request. Takes no slot. */
+export interface ProbeSender {
+  /** True when the upstream answered 2xx and a first body byte in time. Never throws. */
+  probe(upstream: UpstreamConfig, signal: AbortSignal): Promise<boolean>;
+}
+
+/** Injection token of the monotonic clock. */
+export const CLOCK = Symbol.for('llm-proxy:clock');

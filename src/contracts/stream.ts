@@ -1,0 +1,30 @@
+import type { JsonDocument } from '../common/json/json-document.js';
+import type { SseEvent } from '../common/sse/sse-event.js';
+
+/**
+ * Changes the answer of one attempt. Made by `onResponse` for each answer, used by one stream, thrown away at its end.
+ * Everything here is synchronous: after the commit nothing may wait, and nothing may throw for a reason that the
+ * answer's bytes give.
+ */
+export interface StreamTransform {
+  /**
+   * Texts this transform looks for at this moment; an event whose bytes hold none of them is passed by without
+   * a call. `null` = every event. Read anew before each event, so a transform may change it with its state.
+   */
+  readonly needles: readonly string[] | null;
+  /** Emits what takes the event's place: nothing, the same event, or several, in order. */
+  push(event: SseEvent, emit: (event: SseEvent) => void): void;
+  /** The answer ended (cleanly or not): emits what was held back. */
+  flush(emit: (event: SseEvent) => void): void;
+  /** The same change on a whole JSON answer. */
+  whole(answer: JsonDocument): void;
+}
+
+/** Sees the answer of one attempt after all transforms, and cannot change it: a piped answer stays piped. */
+export interface StreamObserver {
+  /** As in {@link StreamTransform.needles}. */
+  readonly needles: readonly string[] | null;
+  observe(event: SseEvent): void;
+  /** A whole JSON answer. Not called for answers over 8 MiB or with a content coding, which pass unread. */
+  whole?(answer: JsonDocument): void;
+}

@@ -1,0 +1,47 @@
+import type { UpstreamHeaders } from '../../common/http/response-headers.js';
+import type { AttemptFailure } from '../../contracts/exchange.js';
+import type { StreamPipeline } from '../stream-pipeline.js';
+import type { ResponseSink } from '../response-sink.js';
+
+/** Reads the body of one answer of one kind, and says to its {@link AnswerHost} what becomes of the attempt. */
+export interface AnswerReader {
+  /** False asks for a pause. */
+  data(chunk: Buffer): boolean;
+  /** The body ended cleanly. */
+  end(): void;
+  /** The body broke off, or its time is over. */
+  broken(failure: AttemptFailure): void;
+  /** The client takes bytes again; for readers that hold something back themselves. */
+  drained?(): void;
+}
+
+/** What a reader knows of its attempt, and its ways to end it. */
+export interface AnswerHost {
+  readonly status: number;
+  readonly headers: UpstreamHeaders;
+  readonly sink: ResponseSink;
+  /** True when anything was sent to the client. */
+  readonly committed: boolean;
+  /** The stages of this answer. Made at the first call. */
+  pipeline(): StreamPipeline;
+  /** Sends the head to the client: from here nothing can be tried again. */
+  commit(options: CommitOptions): void;
+  /** The client has its whole answer. */
+  finish(result: 'ok' | '4xx'): void;
+  /** Nothing was sent, and this answer is none: the next upstream may be tried. */
+  fail(failure: AttemptFailure): void;
+  /** The answer broke off after it had begun; the client has been told. */
+  interrupted(failure: AttemptFailure): void;
+  /** Lets a paused body go on. */
+  resume(): void;
+}
+
+export interface CommitOptions {
+  readonly kind: 'sse' | 'json' | 'other';
+  /** The bytes are not the upstream's any more. */
+  readonly bodyChanged: boolean;
+  /** Length of the body where it is known; absent = the upstream's, where it said one and the bytes are its own. */
+  readonly contentLength?: number;
+  /** Content type to send where the upstream named none, or another. */
+  readonly contentType?: string;
+}

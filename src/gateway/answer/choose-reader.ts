@@ -1,0 +1,109 @@
+import { contentCoding, headerValue } from '../../common/http/response-headers.js';
+import { canDecode } from '../../common/http/content-coding.js';
+import { retryAfterMs } from '../../common/http/retry-after.js';
+import type { AttemptFailure, AttemptResult } from '../../contracts/exchange.js';
+import { kindByContentType } from './answer-kind.js';
+import type { AnswerHost, AnswerReader } from './answer-reader.js';
+import { ClientErrorReader } from './client-error.reader.js';
+import { DecodingReader } from './decoding.reader.js';
+import { EmptyAnswerReader } from './empty-answer.reader.js';
+import { FailedAnswerReader } from './failed-answer.reader.js';
+import { JoinAnswerReader } from './join-answer.reader.js';
+import { JsonAnswerReader } from './json-answer.reader.js';
+import { type AnswerKind, SniffingReader } from './sniffing.reader.js';
+import { StreamAnswerReader } from './stream-answer.reader.js';
+
+export interface ReaderOptions {
+  /** `stream` of the client's own body. */
+  readonly clientWantsStream: boolean;
+  /** `stream` of the final body. */
+  readonly streamAsked: boolean;
+  readonly maskBytes: (bytes: Buffer) => Buffer;
+  readonly wallClockMs: () => number;
+}
+
+/** The table of spec 01 §5, by status and kind of answer. */
+export function chooseReader(host: AnswerHost, options: ReaderOptions): AnswerReader {
+  const { status } = host;
+  if (status >= 300 && status < 400) return new FailedAnswerReader(host, failure(host, 'net_err', options));
+  if (status === 429) return new FailedAnswerReader(host, failure(host, '429', options));
+  if (status === 402) return new FailedAnswerReader(host, failure(host, '402', options));
+  if (status >= 500) return new FailedAnswerReader(host, failure(host, '5xx', options));
+  if (status >= 400) {
+    return decoded(host, true, (isDecoded) => new ClientErrorReader(host, options.maskBytes, isDecoded));
+  }
+  return successReader(host, options);
+}
+
+function failure(host: AnswerHost, result: AttemptResult, options: ReaderOptions): AttemptFailure {
+  const asked = retryAfterMs((name) => headerValue(host.headers, name), options.wallClockMs);
+  const { status } = host;
+  return { result, status, reason: `returned ${status}`, ...(asked === undefined ? {} : { retryAfterMs: asked }) };
+}
+
+function successReader(host: AnswerHost, options: ReaderOptions): AnswerReader {
+  if (host.status === 204 || host.status === 205) return readerOf('empty', host, options);
+  const kind = kindByContentType(host.headers);
+  if (kind !== null) return readerOf(kind, host, options);
+  return decoded(host, true, (isDecoded) => {
+    return new SniffingReader(
+      (sniffed) => readerOf(sniffed, host, options, { isDecoded, sniffed: true }),
+      (broken) => host.fail(broken),
+    );
+  });
+}
+
+function readerOf(
+  kind: AnswerKind | 'empty',
+  host: AnswerHost,
+  options: ReaderOptions,
+  origin = { isDecoded: false, sniffed: false },
+): AnswerReader {
+  const transforming = host.pipeline().transforming;
+  const wrap = (mustRead: boolean, make: (isDecoded: boolean) => AnswerReader) =>
+    origin.isDecoded ? make(true) : decoded(host, mustRead, make);
+  switch (kind) {
+    case 'sse':
+      if (!options.clientWantsStream) return wrap(true, () => new JoinAnswerReader(host));
+      return wrap(transforming, (isDecoded) => {
+        const opaque = !isDecoded && contentCoding(host.headers) !== null;
+        const contentType = origin.sniffed ? { contentType: 'text/event-stream' } : {};
+        return new StreamAnswerReader(host, { decoded: isDecoded, opaque, ...contentType });
+      });
+    case 'json':
+      return wrap(transforming, (isDecoded) => {
+        const inspected = isDecoded || contentCoding(host.headers) === null;
+        const contentType = origin.sniffed ? { contentType: 'application/json' } : {};
+        return new JsonAnswerReader(host, { inspected, decoded: isDecoded, ...contentType });
+      });
+    case 'empty':
+      return emptyReader(host, options);
+    case 'other':
+      return new FailedAnswerReader(host, {
+        result: '5xx',
+        status: host.status,
+        reason: 'returned neither JSON nor an event stream',
+      });
+  }
+}
+
+/** An answer without a byte: fine for a 204 and for a stream, no JSON for all else. */
+function emptyReader(host: AnswerHost, options: ReaderOptions): AnswerReader {
+  if (host.status === 204 || host.status === 205) return new EmptyAnswerReader(host);
+  if (options.streamAsked) return new StreamAnswerReader(host, { decoded: false, opaque: true });
+  return new JsonAnswerReader(host, { inspected: true, decoded: false });
+}
+
+/** The reader behind a decoder where the body is coded and must be read. */
+function decoded(host: AnswerHost, mustRead: boolean, make: (isDecoded: boolean) => AnswerReader): AnswerReader {
+  const coding = contentCoding(host.headers);
+  if (coding === null || !mustRead) return make(false);
+  if (!canDecode(coding)) {
+    return new FailedAnswerReader(host, {
+      result: 'net_err',
+      status: host.status,
+      reason: 'answer with an unknown content coding',
+    });
+  }
+  return new DecodingReader(make(true), coding, host.status, () => host.resume());
+}

@@ -1,0 +1,46 @@
+import { upstreamErrorTooLarge } from '../../common/errors/catalogue.js';
+import type { AttemptFailure } from '../../contracts/exchange.js';
+import type { AnswerHost, AnswerReader } from './answer-reader.js';
+
+const LIMIT_BYTES = 1024 * 1024;
+
+/** A 4xx that passes to the client: read whole, our keys masked in it, sent with its status and headers. */
+export class ClientErrorReader implements AnswerReader {
+  #parts: Buffer[] = [];
+  #bytes = 0;
+
+  constructor(
+    private readonly host: AnswerHost,
+    private readonly mask: (bytes: Buffer) => Buffer,
+    /** The body was decoded on its way here, so its coding is no longer true. */
+    private readonly decoded: boolean,
+  ) {}
+
+  data(chunk: Buffer): boolean {
+    this.#bytes += chunk.length;
+    if (this.#bytes <= LIMIT_BYTES) {
+      this.#parts.push(chunk);
+      return true;
+    }
+    this.#parts = [];
+    const body = Buffer.from(JSON.stringify(upstreamErrorTooLarge(this.host.status).body()));
+    this.#send(body, true, 'application/json; charset=utf-8');
+    return true;
+  }
+
+  end(): void {
+    const body = Buffer.concat(this.#parts);
+    const masked = this.mask(body);
+    this.#send(masked, this.decoded || masked !== body);
+  }
+
+  broken(failure: AttemptFailure): void {
+    this.host.fail(failure);
+  }
+
+  #send(body: Buffer, bodyChanged: boolean, contentType?: string): void {
+    this.host.commit({ kind: 'other', bodyChanged, contentLength: body.length, ...(contentType ? { contentType } : {}) });
+    this.host.sink.end(body);
+    this.host.finish('4xx');
+  }
+}

@@ -1,0 +1,69 @@
+import type { Transform } from 'node:stream';
+import { createDecoder } from '../../common/http/content-coding.js';
+import type { AttemptFailure } from '../../contracts/exchange.js';
+import type { AnswerReader } from './answer-reader.js';
+
+const LIMIT_BYTES = 64 * 1024 * 1024;
+
+/** Puts a decoder before another reader. A broken coding, or more than 64 MiB decoded, breaks the answer. */
+export class DecodingReader implements AnswerReader {
+  #decoder: Transform | null = null;
+  #bytes = 0;
+  #over = false;
+
+  constructor(
+    private readonly inner: AnswerReader,
+    private readonly coding: string,
+    private readonly status: number,
+    private readonly resume: () => void,
+  ) {}
+
+  data(chunk: Buffer): boolean {
+    if (this.#over) return true;
+    this.#decoder ??= this.#open(chunk);
+    return this.#decoder.write(chunk);
+  }
+
+  end(): void {
+    if (this.#decoder === null) this.#finish(() => this.inner.end());
+    else this.#decoder.end();
+  }
+
+  broken(failure: AttemptFailure): void {
+    this.#finish(() => this.inner.broken(failure));
+  }
+
+  /** The client took what was waiting. */
+  drained(): void {
+    if (this.inner.drained) this.inner.drained();
+    this.#decoder?.resume();
+  }
+
+  #open(firstChunk: Buffer): Transform {
+    const decoder = createDecoder(this.coding, firstChunk);
+    decoder.on('data', (chunk: Buffer) => this.#decoded(chunk));
+    decoder.on('end', () => this.#finish(() => this.inner.end()));
+    decoder.on('error', () => this.#fail('answer with a broken content coding'));
+    decoder.on('drain', () => this.resume());
+    return decoder;
+  }
+
+  #decoded(chunk: Buffer): void {
+    if (this.#over) return;
+    this.#bytes += chunk.length;
+    if (this.#bytes > LIMIT_BYTES) this.#fail('decoded answer larger than 64 MiB');
+    // The inner reader's wish for a pause holds the decoder, which then holds the upstream.
+    else if (!this.inner.data(chunk)) this.#decoder?.pause();
+  }
+
+  #fail(reason: string): void {
+    this.#finish(() => this.inner.broken({ result: 'net_err', status: this.status, reason }));
+  }
+
+  #finish(last: () => void): void {
+    if (this.#over) return;
+    this.#over = true;
+    last();
+    this.#decoder?.destroy();
+  }
+}

@@ -1,0 +1,61 @@
+import { JsonDocument } from '../../common/json/json-document.js';
+import { SseDecoder } from '../../common/sse/sse-decoder.js';
+import type { AttemptFailure } from '../../contracts/exchange.js';
+import { CompletionJoiner } from '../completion-joiner.js';
+import type { AnswerHost, AnswerReader } from './answer-reader.js';
+
+const LIMIT_BYTES = 64 * 1024 * 1024;
+
+/** An SSE answer to a client that asked for no stream: its events are joined into one `chat.completion`. */
+export class JoinAnswerReader implements AnswerReader {
+  readonly #decoder = new SseDecoder();
+  readonly #joiner = new CompletionJoiner();
+  #bytes = 0;
+
+  constructor(private readonly host: AnswerHost) {}
+
+  data(chunk: Buffer): boolean {
+    this.#bytes += chunk.length;
+    if (this.#bytes > LIMIT_BYTES) {
+      this.#fail('answer larger than 64 MiB');
+      return true;
+    }
+    try {
+      this.#decoder.push(chunk, (event) => this.#joiner.push(event));
+    } catch {
+      this.#fail('an event of the stream is too large');
+    }
+    return true;
+  }
+
+  end(): void {
+    this.#decoder.end((event) => this.#joiner.push(event));
+    if (this.#joiner.error) {
+      this.host.fail({ result: '5xx', status: this.host.status, reason: 'returned an error event' });
+      return;
+    }
+    if (this.#joiner.empty) {
+      this.#fail('stream without an answer');
+      return;
+    }
+    const document = JsonDocument.parse(this.#joiner.result());
+    this.host.pipeline().whole(document);
+    const body = document.toBuffer();
+    this.host.commit({
+      kind: 'json',
+      bodyChanged: true,
+      contentLength: body.length,
+      contentType: 'application/json; charset=utf-8',
+    });
+    this.host.sink.end(body);
+    this.host.finish('ok');
+  }
+
+  broken(failure: AttemptFailure): void {
+    this.host.fail(failure);
+  }
+
+  #fail(reason: string): void {
+    this.host.fail({ result: 'net_err', status: this.host.status, reason });
+  }
+}

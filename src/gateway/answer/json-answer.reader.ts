@@ -1,0 +1,120 @@
+import { JsonDocument } from '../../common/json/json-document.js';
+import type { AttemptFailure } from '../../contracts/exchange.js';
+import type { AnswerHost, AnswerReader, CommitOptions } from './answer-reader.js';
+
+/** Up to here an answer is held until it is complete, so that a break can still fail over. */
+const HOLD_LIMIT_BYTES = 8 * 1024 * 1024;
+/** An answer that must be read is held to the end. */
+const READ_LIMIT_BYTES = 64 * 1024 * 1024;
+
+export interface JsonAnswerOptions {
+  /** False for a body with a content coding that nobody must read: it is held, but not looked at. */
+  readonly inspected: boolean;
+  /** The body was decoded on its way here. */
+  readonly decoded: boolean;
+  readonly contentType?: string;
+}
+
+/** A JSON answer: held until complete, inspected, transformed where asked, sent with its length. */
+export class JsonAnswerReader implements AnswerReader {
+  #parts: Buffer[] = [];
+  #bytes = 0;
+  #piping = false;
+  readonly #mustRead: boolean;
+
+  constructor(
+    private readonly host: AnswerHost,
+    private readonly options: JsonAnswerOptions,
+  ) {
+    this.#mustRead = options.inspected && (host.pipeline().transforming);
+  }
+
+  data(chunk: Buffer): boolean {
+    if (this.#piping) return this.host.sink.write(chunk);
+    this.#parts.push(chunk);
+    this.#bytes += chunk.length;
+    if (this.#bytes <= HOLD_LIMIT_BYTES) return true;
+    if (!this.#mustRead) return this.#pipe();
+    if (this.#bytes > READ_LIMIT_BYTES) {
+      this.#parts = [];
+      this.host.fail({ result: 'net_err', status: this.host.status, reason: 'answer larger than 64 MiB' });
+    }
+    return true;
+  }
+
+  end(): void {
+    if (this.#piping) {
+      this.host.sink.end();
+      this.host.finish('ok');
+    } else if (this.options.inspected) {
+      this.#inspect();
+    } else {
+      this.#send(this.#parts, this.options.decoded);
+    }
+  }
+
+  broken(failure: AttemptFailure): void {
+    if (!this.#piping) {
+      this.host.fail(failure);
+      return;
+    }
+    this.host.sink.cut();
+    this.host.interrupted(failure);
+  }
+
+  #pipe(): boolean {
+    this.#piping = true;
+    this.host.commit(this.#commitOptions(this.options.decoded));
+    const parts = this.#parts;
+    this.#parts = [];
+    return this.host.sink.write(parts);
+  }
+
+  #inspect(): void {
+    const document = JsonDocument.tryParse(this.#parts);
+    if (document === undefined) {
+      if (isJson(this.#parts)) this.#send(this.#parts, this.options.decoded);
+      else this.host.fail({ result: 'net_err', status: this.host.status, reason: 'answer is no complete JSON' });
+      return;
+    }
+    if (isErrorAnswer(document)) {
+      this.host.fail({ result: '5xx', status: this.host.status, reason: 'returned an error object' });
+      return;
+    }
+    const pipeline = this.host.pipeline();
+    pipeline.whole(document);
+    const changed = pipeline.transforming;
+    this.#send(changed ? document.parts() : this.#parts, changed || this.options.decoded);
+  }
+
+  #send(parts: readonly Buffer[], bodyChanged: boolean): void {
+    let contentLength = 0;
+    for (const part of parts) contentLength += part.length;
+    this.host.commit({ ...this.#commitOptions(bodyChanged), contentLength });
+    this.host.sink.end(parts);
+    this.host.finish('ok');
+  }
+
+  #commitOptions(bodyChanged: boolean): CommitOptions {
+    const { contentType } = this.options;
+    return { kind: 'json', bodyChanged, ...(contentType === undefined ? {} : { contentType }) };
+  }
+}
+
+/** Spec 01 §5: a JSON 2xx with `error` and no `choices` is a failure; `error: null` is no error. */
+export function isErrorAnswer(document: JsonDocument): boolean {
+  if (!document.has('error') || document.get('error') === null) return false;
+  return !document.has('choices') || document.get('choices') === null;
+}
+
+/** Whole JSON that is no object: rare enough to be parsed. */
+function isJson(parts: readonly Buffer[]): boolean {
+  const text = Buffer.concat(parts as Buffer[]).toString('utf8');
+  if (text.trimStart().startsWith('{')) return false;
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

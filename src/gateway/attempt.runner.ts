@@ -1,0 +1,84 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { pluginFailed } from '../common/errors/catalogue.js';
+import { GatewayError } from '../common/errors/gateway-error.js';
+import { type Clock, timerDelay } from '../common/time/clock.js';
+import { CLOCK } from '../contracts/ports.js';
+import { GatewayLog } from '../observability/log/gateway-log.js';
+import type { Lease } from '../upstreams/lease.js';
+import { AnswerStages } from './answer-stages.js';
+import { type AttemptDependencies, type AttemptOutcome, AttemptRun } from './attempt-run.js';
+import type { CompiledTarget } from './compiled-target.js';
+import type { GatewayExchange } from './gateway-exchange.js';
+import { AttemptShaper } from './attempt.shaper.js';
+import type { ResponseSink } from './response-sink.js';
+
+const CANCELLED: AttemptOutcome = { result: 'cancelled', answered: false, status: 0 };
+
+/** Shapes the request of one attempt and runs it; whatever happens, its lease is released and its time is counted. */
+@Injectable()
+export class AttemptRunner {
+  readonly #dependencies: AttemptDependencies;
+
+  constructor(
+    @Inject(CLOCK) private readonly clock: Clock,
+    private readonly shaper: AttemptShaper,
+    stages: AnswerStages,
+    log: GatewayLog,
+  ) {
+    this.#dependencies = {
+      clock,
+      wallClockMs: () => Date.now(),
+      openPipeline: (target, attempt, usage) => stages.open(target, attempt, usage),
+      onCrash: (exchange, error) => {
+        if (!(error instanceof GatewayError)) log.unexpected(exchange.id, 'an attempt', error);
+      },
+    };
+  }
+
+  /** Rejects where an error of this side, such as a plugin's, ends the request; nothing was sent to the client then. */
+  async run(
+    exchange: GatewayExchange,
+    target: CompiledTarget,
+    lease: Lease,
+    sink: ResponseSink,
+  ): Promise<AttemptOutcome> {
+    try {
+      const attempt = this.shaper.make(exchange, target, exchange.attempts.length + 1);
+      const shaping = this.shaper.shape(attempt, target);
+      if (shaping !== null && !(await this.#inTime(exchange, target, lease, shaping))) return CANCELLED;
+      return await new AttemptRun(this.#dependencies, exchange, target, attempt, lease, sink).run();
+    } finally {
+      lease.release();
+      target.series.duration.observe((this.clock.now() - lease.startedAt) / 1000);
+    }
+  }
+
+  /** Waits for slow stages, no longer than the client stays and the request may take; false where the client left. */
+  async #inTime(
+    exchange: GatewayExchange,
+    target: CompiledTarget,
+    lease: Lease,
+    shaping: Promise<void>,
+  ): Promise<boolean> {
+    const { requestTimeoutMs } = target.candidate.upstream.config;
+    let timer: NodeJS.Timeout | null = null;
+    const left = new Promise<false>((resolve) => {
+      if (exchange.givenUp === null) exchange.onGivenUp = () => resolve(false);
+      else resolve(false);
+    });
+    const late = new Promise<never>((_, reject) => {
+      if (requestTimeoutMs === 0) return;
+      const leftMs = lease.startedAt + requestTimeoutMs - this.clock.now();
+      timer = setTimeout(() => reject(pluginFailed()), timerDelay(leftMs));
+    });
+    // Abandoned stages may still fail; nobody is left to hear it.
+    shaping.catch(() => {});
+    try {
+      return await Promise.race([shaping.then(() => true), left, late]);
+    } finally {
+      exchange.onGivenUp = null;
+      if (timer !== null) clearTimeout(timer);
+    }
+  }
+}
+

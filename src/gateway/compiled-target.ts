@@ -1,0 +1,34 @@
+import type { ExchangeInterceptor } from '../contracts/interceptor.js';
+import type { LoggedTarget } from '../observability/log/gateway-log.js';
+import type { AttemptSeries } from '../observability/metrics/gateway.metrics.js';
+import type { Candidate } from '../routing/candidate.js';
+
+/** An interceptor with the id it is known by. */
+export interface Stage<K extends keyof ExchangeInterceptor> {
+  readonly id: string;
+  readonly hooks: ExchangeInterceptor & Required<Pick<ExchangeInterceptor, K>>;
+}
+
+/** All that can be known beforehand about one candidate; an empty stage list is null and costs nothing. */
+export interface CompiledTarget {
+  readonly candidate: Candidate;
+  readonly onAttempt: readonly Stage<'onAttempt'>[] | null;
+  readonly onResponse: readonly Stage<'onResponse'>[] | null;
+  readonly observe: readonly Stage<'observe'>[] | null;
+  readonly series: AttemptSeries;
+  readonly logged: LoggedTarget;
+  /** The real model name as JSON. */
+  readonly modelBytes: Buffer;
+  readonly path: string;
+  /** In lower case. */
+  readonly fixedHeaderNames: ReadonlySet<string>;
+  /** `accept-encoding`, `authorization` as a flat list. */
+  readonly ownHeaders: readonly string[];
+  /** The provider's fixed headers as a flat list; they win over all others. */
+  readonly fixedHeaders: readonly string[];
+  /** `x-llm-proxy-*` of the answer, without the number of attempts. */
+  readonly answerHeaders: readonly string[];
+  readonly mask: (text: string) => string;
+  readonly maskBytes: (bytes: Buffer) => Buffer;
+}
+

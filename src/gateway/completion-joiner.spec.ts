@@ -1,0 +1,165 @@
+import { describe, expect, it } from 'vitest';
+import { SseEvent } from '../common/sse/sse-event.js';
+import { CompletionJoiner } from './completion-joiner.js';
+
+function joiner(chunks: readonly unknown[]): CompletionJoiner {
+  const result = new CompletionJoiner();
+  for (const chunk of chunks)
+    result.push(SseEvent.of(typeof chunk === 'string' ? chunk : JSON.stringify(chunk)));
+  return result;
+}
+
+const join = (...chunks: unknown[]): unknown => JSON.parse(joiner(chunks).result().toString());
+const delta = (value: object, rest: object = {}, index = 0): unknown => ({
+  id: 'c1',
+  object: 'chat.completion.chunk',
+  created: 1,
+  model: 'm',
+  choices: [{ index, delta: value, finish_reason: null, ...rest }],
+});
+const message = (...deltas: object[]): unknown =>
+  (join(...deltas.map((value) => delta(value))) as { choices: { message: unknown }[] }).choices[0]?.message;
+
+describe('CompletionJoiner', () => {
+  it('joins text, reasoning, finish_reason and usage', () => {
+    expect(
+      join(
+        delta({ role: 'assistant', content: '' }),
+        delta({ reasoning_content: 'a', reasoning: 'x' }),
+        delta({ reasoning_content: 'b' }),
+        delta({ content: 'Hel' }),
+        delta({ content: 'lo' }, { stop_reason: null }),
+        delta({}, { finish_reason: 'length', stop_reason: 7 }),
+        { choices: [], usage: { total_tokens: 5 } },
+        '[DONE]',
+      ),
+    ).toEqual({
+      id: 'c1',
+      object: 'chat.completion',
+      created: 1,
+      model: 'm',
+      choices: [
+        {
+          index: 0,
+          message: { role: 'assistant', content: 'Hello', reasoning_content: 'ab', reasoning: 'x' },
+          finish_reason: 'length',
+          stop_reason: 7,
+        },
+      ],
+      usage: { total_tokens: 5 },
+    });
+  });
+
+  it('keeps unknown top-level fields byte for byte, the first one of each', () => {
+    const result = joiner([
+      '{"n":12345678901234567890,"f":1.0,"system_fingerprint":null,"choices":[{"delta":{"content":"a"}}]}',
+      '{"n":1,"system_fingerprint":"fp","service_tier":"x"}',
+    ]).result();
+    expect(result.toString()).toBe(
+      '{"object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"a"},"finish_reason":null}],' +
+        '"n":12345678901234567890,"f":1.0,"system_fingerprint":"fp","service_tier":"x"}',
+    );
+  });
+
+  it('sorts choices and joins their log probabilities', () => {
+    const logprobs = (token: string): object => ({ logprobs: { content: [{ token }], refusal: null } });
+    const joined = join(
+      delta({ content: 'B' }, {}, 1),
+      delta({ content: 'a' }, logprobs('a')),
+      delta({ content: 'b' }, logprobs('b')),
+    ) as { choices: object[] };
+    expect(joined.choices).toEqual([
+      {
+        index: 0,
+        message: { role: 'assistant', content: 'ab' },
+        logprobs: { content: [{ token: 'a' }, { token: 'b' }] },
+        finish_reason: null,
+      },
+      { index: 1, message: { role: 'assistant', content: 'B' }, finish_reason: null },
+    ]);
+  });
+
+  it('merges tool calls by index, and leaves content null beside them', () => {
+    const call = (
+      index: number | undefined,
+      id: string | undefined,
+      name: string | undefined,
+      args: string,
+    ): object => ({
+      tool_calls: [{ index, id, ...(id && { type: 'function' }), function: { name, arguments: args } }],
+    });
+    expect(
+      message(
+        { role: 'assistant', content: '' },
+        call(1, 'b', 'g', ''),
+        call(0, 'a', 'f', '{"x"'),
+        call(0, undefined, undefined, ':1}'),
+        call(1, '', '', '{}'),
+      ),
+    ).toEqual({
+      role: 'assistant',
+      content: null,
+      tool_calls: [
+        { id: 'a', type: 'function', function: { name: 'f', arguments: '{"x":1}' } },
+        { id: 'b', type: 'function', function: { name: 'g', arguments: '{}' } },
+      ],
+    });
+    const two = [
+      { id: 'a', type: 'function', function: { name: 'f', arguments: '12' } },
+      { id: 'b', type: 'function', function: { name: 'g', arguments: '3' } },
+    ];
+    const without = message(
+      call(undefined, 'a', 'f', '1'),
+      call(undefined, undefined, undefined, '2'),
+      call(undefined, 'b', 'g', '3'),
+    );
+    expect(without).toEqual({ role: 'assistant', content: null, tool_calls: two });
+    expect(message(call(0, 'a', 'f', '12'), call(0, 'b', 'g', '3'))).toEqual(without);
+    expect(message(call(0, 'a', 'f', '1'), call(0, 'a', 'f', '2'), call(1, 'b', 'g', '3'))).toEqual(without);
+  });
+
+  it('joins what else a delta may hold', () => {
+    expect(
+      message(
+        { refusal: 'I ', audio: { id: 'x', data: 'AA', expires_at: 1 }, reasoning_details: [{ a: 1 }] },
+        { refusal: 'can not', audio: { data: 'BB', expires_at: 2 }, reasoning_details: [{ a: 2 }] },
+        { function_call: { name: 'f', arguments: '{' } },
+        { function_call: { arguments: '}' } },
+      ),
+    ).toEqual({
+      role: 'assistant',
+      content: null,
+      refusal: 'I can not',
+      audio: { id: 'x', data: 'AABB', expires_at: 2 },
+      reasoning_details: [{ a: 1 }, { a: 2 }],
+      function_call: { name: 'f', arguments: '{}' },
+    });
+    expect(message({ content: [{ type: 'x' }] }, { content: 'a' })).toEqual({
+      role: 'assistant',
+      content: [{ type: 'x' }, { type: 'text', text: 'a' }],
+    });
+    expect(message({ role: 'assistant' })).toEqual({ role: 'assistant', content: '' });
+  });
+
+  it('takes keys such as __proto__ for plain keys', () => {
+    const poison =
+      '{"choices":[{"delta":{"__proto__":{"x":1},"o":{"__proto__":{"y":2}},"tool_calls":[{"__proto__":{"z":3}}]}}]}';
+    const text = joiner([poison, poison]).result().toString();
+    expect(text).toContain('"__proto__":{"x":1}');
+    expect(text).toContain('"o":{"__proto__":{"y":2}}');
+    expect(Object.keys(Object.prototype)).toEqual([]);
+    expect(({} as { x?: number }).x).toBeUndefined();
+  });
+
+  it('tells an error from an answer, and half an answer from a whole one', () => {
+    const error = { error: { message: 'x' } };
+    const state = (...chunks: unknown[]): boolean[] => {
+      const result = joiner(chunks);
+      return [result.error, result.interrupted, result.empty];
+    };
+    expect(state(error)).toEqual([true, false, false]);
+    expect(state(delta({ content: 'a' }), error)).toEqual([false, true, false]);
+    expect(state({ ...(delta({}) as object), error: null })).toEqual([false, false, false]);
+    expect(state('[DONE]')).toEqual([false, false, true]);
+  });
+});

@@ -1,0 +1,90 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { JsonDocument } from '../common/json/json-document.js';
+import type { ModelConfig } from '../config/gateway-config.js';
+import type { AttemptRecord, Exchange } from '../contracts/exchange.js';
+
+/** Why an exchange is given up from outside. */
+export type GivenUp = 'client_gone' | 'shutting_down';
+
+export interface ExchangeInput {
+  readonly id: string;
+  readonly headers: Readonly<IncomingHttpHeaders>;
+  /** End-to-end headers of the client as a flat list; they go to every attempt. */
+  readonly passedHeaders: readonly string[];
+  readonly contentType: string;
+  readonly query: string;
+  readonly body: JsonDocument;
+  readonly startedAt: number;
+}
+
+/** The engine's side of an {@link Exchange}: what changes while it runs. Made by the HTTP layer, finished by the gateway. */
+export class GatewayExchange implements Exchange {
+  readonly attempts: AttemptRecord[] = [];
+  #model: ModelConfig | null = null;
+  #notes: Map<symbol, unknown> | null = null;
+  #controller: AbortController | null = null;
+  #givenUp: GivenUp | null = null;
+  #onGivenUp: ((why: GivenUp) => void) | null = null;
+
+  constructor(readonly input: ExchangeInput) {}
+
+  get id(): string {
+    return this.input.id;
+  }
+
+  get headers(): Readonly<IncomingHttpHeaders> {
+    return this.input.headers;
+  }
+
+  get query(): string {
+    return this.input.query;
+  }
+
+  get body(): JsonDocument {
+    return this.input.body;
+  }
+
+  get model(): ModelConfig {
+    if (this.#model === null) throw new Error('the model of an exchange was asked for before it was known');
+    return this.#model;
+  }
+
+  set model(model: ModelConfig) {
+    this.#model = model;
+  }
+
+  get modelName(): string {
+    return this.#model?.name ?? '';
+  }
+
+  get notes(): Map<symbol, unknown> {
+    this.#notes ??= new Map();
+    return this.#notes;
+  }
+
+  /** Made when somebody asks: most exchanges never need one. */
+  get signal(): AbortSignal {
+    if (this.#controller === null) {
+      this.#controller = new AbortController();
+      if (this.#givenUp !== null) this.#controller.abort();
+    }
+    return this.#controller.signal;
+  }
+
+  get givenUp(): GivenUp | null {
+    return this.#givenUp;
+  }
+
+  /** Who wants to know at once; one at a time, the attempt that runs. */
+  set onGivenUp(listener: ((why: GivenUp) => void) | null) {
+    this.#onGivenUp = listener;
+  }
+
+  /** The client left, or the service ends. Only the first reason counts. */
+  giveUp(why: GivenUp): void {
+    if (this.#givenUp !== null) return;
+    this.#givenUp = why;
+    this.#controller?.abort();
+    this.#onGivenUp?.(why);
+  }
+}

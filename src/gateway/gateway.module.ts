@@ -1,0 +1,47 @@
+import { type DynamicModule, Module } from '@nestjs/common';
+import { DiscoveryModule } from '@nestjs/core';
+import { PROBE_SENDER } from '../contracts/ports.js';
+import { PatchingModule } from '../patching/patching.module.js';
+import { ReasoningModule } from '../reasoning/reasoning.module.js';
+import { RoutingModule } from '../routing/routing.module.js';
+import { SessionModule } from '../session/session.module.js';
+import { UpstreamsModule } from '../upstreams/upstreams.module.js';
+import { AnswerStages } from './answer-stages.js';
+import { AttemptRunner } from './attempt.runner.js';
+import { AttemptShaper } from './attempt.shaper.js';
+import { GatewayService } from './gateway.service.js';
+import { PipelineCompiler } from './pipeline.compiler.js';
+import { LOADED_PLUGINS, PluginConfigurator } from './plugin.configurator.js';
+import type { LoadedPlugin } from './plugin-modules.js';
+import { PluginExplorer } from './plugin.explorer.js';
+import { PluginGuard } from './plugin.guard.js';
+import { GatewayProbeSender } from './probe.sender.js';
+import { RunningExchanges } from './running-exchanges.js';
+
+/** The engine, and the built-in interceptors that it finds like any plugin's. */
+@Module({
+  imports: [DiscoveryModule, UpstreamsModule, RoutingModule, PatchingModule, ReasoningModule, SessionModule],
+  providers: [
+    AnswerStages,
+    AttemptRunner,
+    AttemptShaper,
+    GatewayService,
+    PipelineCompiler,
+    PluginConfigurator,
+    PluginExplorer,
+    PluginGuard,
+    RunningExchanges,
+    { provide: PROBE_SENDER, useClass: GatewayProbeSender },
+  ],
+  exports: [GatewayService, RunningExchanges, PluginExplorer, PROBE_SENDER],
+})
+export class GatewayModule {
+  /** With the plugins that were given or named; their modules are imported by the application. */
+  static forRoot(plugins: readonly LoadedPlugin[]): DynamicModule {
+    return {
+      module: GatewayModule,
+      global: true,
+      providers: [{ provide: LOADED_PLUGINS, useValue: plugins }],
+    };
+  }
+}

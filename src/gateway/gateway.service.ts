@@ -1,0 +1,213 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { allUpstreams, internalError, missingModel, type Refusal, shuttingDown, unknownModel } from '../common/errors/catalogue.js';
+import { GatewayError } from '../common/errors/gateway-error.js';
+import { headerSafeId } from '../common/http/response-headers.js';
+import { printable } from '../common/text/mask.js';
+import type { Clock } from '../common/time/clock.js';
+import type { Attempt, AttemptFailure } from '../contracts/exchange.js';
+import { CLOCK } from '../contracts/ports.js';
+import { GatewayLog } from '../observability/log/gateway-log.js';
+import { GatewayMetrics, type RejectionReason } from '../observability/metrics/gateway.metrics.js';
+import type { Candidate } from '../routing/candidate.js';
+import { type ModelRoute, RoutingService } from '../routing/routing.service.js';
+import { ConcurrencyService } from '../upstreams/concurrency/concurrency.service.js';
+import type { Lease } from '../upstreams/lease.js';
+import type { AttemptOutcome } from './attempt-run.js';
+import { AttemptRunner } from './attempt.runner.js';
+import type { CompiledTarget } from './compiled-target.js';
+import type { GatewayExchange } from './gateway-exchange.js';
+import { PipelineCompiler } from './pipeline.compiler.js';
+import { PluginGuard } from './plugin.guard.js';
+import type { ResponseSink } from './response-sink.js';
+import { RunningExchanges } from './running-exchanges.js';
+
+/** How an exchange ended, for `onFinish` and the log. */
+interface Ending {
+  readonly outcome: AttemptOutcome | null;
+  readonly status: number;
+}
+
+const LEFT: Ending = { outcome: null, status: 0 };
+
+/**
+ * The engine: one request from its complete body to its last byte. Claims an upstream, runs an attempt, books what came
+ * of it, and goes on with the next upstream while nothing was sent to the client.
+ */
+@Injectable()
+export class GatewayService {
+  constructor(
+    @Inject(CLOCK) private readonly clock: Clock,
+    private readonly routing: RoutingService,
+    private readonly concurrency: ConcurrencyService,
+    private readonly runner: AttemptRunner,
+    private readonly pipelines: PipelineCompiler,
+    private readonly guard: PluginGuard,
+    private readonly running: RunningExchanges,
+    private readonly metrics: GatewayMetrics,
+    private readonly log: GatewayLog,
+  ) {}
+
+  /** Never rejects: everything that can go wrong becomes an answer, a broken connection, or a line in the log. */
+  async handle(exchange: GatewayExchange, sink: ResponseSink): Promise<void> {
+    this.running.add(exchange);
+    let ending = LEFT;
+    try {
+      const route = this.#route(exchange);
+      await this.#requestStages(exchange);
+      ending = await this.#attempts(exchange, route, sink);
+    } catch (error) {
+      ending = this.#refuse(exchange, sink, error);
+    } finally {
+      this.running.delete(exchange);
+      this.#finish(exchange, ending);
+    }
+  }
+
+  #route(exchange: GatewayExchange): ModelRoute {
+    const name = exchange.body.string('model');
+    if (name === undefined) throw missingModel();
+    const route = this.routing.plan(name);
+    if (route === undefined) throw unknownModel(printable(name));
+    exchange.model = route.model;
+    return route;
+  }
+
+  async #requestStages(exchange: GatewayExchange): Promise<void> {
+    for (const { id, hooks } of this.pipelines.onRequest ?? []) {
+      try {
+        await hooks.onRequest(exchange);
+      } catch (error) {
+        throw this.guard.refusal(exchange.id, id, 'onRequest', error);
+      }
+    }
+  }
+
+  async #attempts(exchange: GatewayExchange, route: ModelRoute, sink: ResponseSink): Promise<Ending> {
+    let tried: Set<Candidate> | null = null;
+    for (;;) {
+      if (exchange.givenUp === 'client_gone') return LEFT;
+      if (exchange.givenUp !== null) throw shuttingDown();
+      if (this.log.debugEnabled) this.#logSkipped(exchange, route, tried);
+      const claim = this.concurrency.claim(route.candidates, tried);
+      if (claim === null) return this.#none(exchange, route, sink);
+      const target = this.pipelines.target(claim.candidate);
+      if (this.log.debugEnabled) this.log.claimed(exchange.id, target.logged, String(claim.candidate.upstream.slots));
+      const outcome = await this.runner.run(exchange, target, claim.lease, sink);
+      this.#book(exchange, target, claim.lease, outcome);
+      if (outcome.answered || exchange.givenUp === 'client_gone') return { outcome, status: outcome.status };
+      (tried ??= new Set()).add(claim.candidate);
+    }
+  }
+
+  /** What an attempt means for its upstream, the metrics and the plugins. */
+  #book(exchange: GatewayExchange, target: CompiledTarget, lease: Lease, outcome: AttemptOutcome): void {
+    const { result, failure } = outcome;
+    const { upstream } = target.candidate;
+    target.series.count(result);
+    exchange.attempts.push({
+      upstream: upstream.id,
+      provider: upstream.config.provider.id,
+      result,
+      ...(failure?.status === undefined ? {} : { status: failure.status }),
+    });
+    if (result === 'ok') upstream.backoff?.succeeded();
+    if (failure === undefined || result === 'cancelled') return;
+    const restMs = upstream.backoff?.failed(this.clock.now(), lease.startedAt, failure.retryAfterMs) ?? 0;
+    this.log.failedOver(exchange.id, target.logged, failure, restMs, outcome.answered);
+    if (outcome.attempt !== undefined) this.#tellFailover(exchange, outcome.attempt, failure);
+  }
+
+  #tellFailover(exchange: GatewayExchange, attempt: Attempt, failure: AttemptFailure): void {
+    for (const { id, hooks } of this.pipelines.onFailover ?? []) {
+      this.guard.quietly(exchange.id, id, 'onFailover', () =>
+        hooks.onFailover(exchange, attempt, failure),
+      );
+    }
+  }
+
+  /** No upstream is left: one of the 503s. */
+  #none(exchange: GatewayExchange, route: ModelRoute, sink: ResponseSink): Ending {
+    const { someAlive, soonestMs } = this.concurrency.refusal(route.candidates);
+    const nothingTried = exchange.attempts.length === 0;
+    const refusal: Refusal = nothingTried ? (someAlive ? 'busy' : 'cooling') : 'failed';
+    const error = allUpstreams(refusal, someAlive ? 1000 : soonestMs, exchange.attempts);
+    const slots = route.candidates.map(({ upstream }) => `${printable(upstream.id)}=${String(upstream.slots)}`);
+    this.#answerError(exchange, sink, error, refusal, slots.join(', '));
+    return { outcome: null, status: error.status };
+  }
+
+  #refuse(exchange: GatewayExchange, sink: ResponseSink, error: unknown): Ending {
+    if (exchange.givenUp === 'client_gone') return LEFT;
+    if (!(error instanceof GatewayError)) this.log.unexpected(exchange.id, 'the gateway', error);
+    const answer = error instanceof GatewayError ? error : internalError();
+    this.#answerError(exchange, sink, answer, reasonOf(answer), '');
+    return { outcome: null, status: answer.status };
+  }
+
+  #answerError(
+    exchange: GatewayExchange,
+    sink: ResponseSink,
+    error: GatewayError,
+    reason: RejectionReason | null,
+    detail: string,
+  ): void {
+    const model = exchange.modelName;
+    if (reason !== null) this.metrics.rejected(model, reason);
+    const headers = model === '' ? [] : ['x-llm-proxy-model', headerSafeId(model)];
+    if (model !== '') headers.push('x-llm-proxy-attempts', String(exchange.attempts.length));
+    const text = reason === 'busy' || reason === 'cooling' || reason === 'failed' ? error.message : error.code;
+    this.log.rejected(exchange.id, model, error.status, text, detail);
+    sink.error(error, headers);
+  }
+
+  #finish(exchange: GatewayExchange, ending: Ending): void {
+    const durationMs = this.clock.now() - exchange.input.startedAt;
+    const { outcome } = ending;
+    const last = exchange.attempts.at(-1);
+    if (outcome !== null && last !== undefined) {
+      const slots = this.#slotsOf(exchange, last.upstream);
+      const logged = { model: exchange.modelName, upstream: last.upstream, provider: last.provider };
+      const { result, status } = outcome;
+      this.log.done(exchange.id, logged, { result, status, durationMs, attempts: exchange.attempts.length }, slots);
+    } else if (ending === LEFT) {
+      this.log.left(exchange.id, exchange.modelName, durationMs);
+    }
+    const complete = outcome?.failure === undefined && outcome?.result !== 'cancelled' && ending !== LEFT;
+    for (const { id, hooks } of this.pipelines.onFinish ?? []) {
+      this.guard.quietly(exchange.id, id, 'onFinish', () =>
+        hooks.onFinish(exchange, {
+          ...(last === undefined ? {} : { result: last.result }),
+          status: ending.status,
+          durationMs,
+          complete,
+        }),
+      );
+    }
+  }
+
+  #slotsOf(exchange: GatewayExchange, upstreamId: string): string {
+    const candidates = this.routing.plan(exchange.modelName)?.candidates ?? [];
+    return String(candidates.find(({ upstream }) => upstream.id === upstreamId)?.upstream.slots ?? '');
+  }
+
+  #logSkipped(exchange: GatewayExchange, route: ModelRoute, tried: ReadonlySet<Candidate> | null): void {
+    const now = this.clock.now();
+    for (const candidate of route.candidates) {
+      const { upstream } = candidate;
+      const restingMs = upstream.restingMs(now);
+      if (restingMs > 0 && !tried?.has(candidate)) {
+        const { provider } = upstream.config;
+        const logged = { model: route.model.name, upstream: upstream.id, provider: provider.id };
+        this.log.skipped(exchange.id, logged, restingMs);
+      } else if (upstream.slots.free) {
+        return;
+      }
+    }
+  }
+}
+
+function reasonOf(error: GatewayError): RejectionReason | null {
+  if (error.code === 'model_not_found') return 'unknown_model';
+  if (error.code === 'shutting_down') return 'shutting_down';
+  return error.status < 500 ? 'bad_request' : null;
+}

@@ -1,0 +1,82 @@
+import { Injectable } from '@nestjs/common';
+import { headerSafeId } from '../common/http/response-headers.js';
+import type { ExchangeInterceptor, Target } from '../contracts/interceptor.js';
+import { GatewayMetrics } from '../observability/metrics/gateway.metrics.js';
+import type { Candidate } from '../routing/candidate.js';
+import type { CompiledTarget, Stage } from './compiled-target.js';
+import { PluginExplorer, type RegisteredInterceptor } from './plugin.explorer.js';
+import { bodyMask, headerMask, secretsOf } from './secret-mask.js';
+
+/** Builds what each request needs from interceptors and configuration, once for each candidate, when first used. */
+@Injectable()
+export class PipelineCompiler {
+  readonly #targets = new Map<Candidate, CompiledTarget>();
+  #onRequest: readonly Stage<'onRequest'>[] | null | undefined;
+  #onFailover: readonly Stage<'onFailover'>[] | null | undefined;
+  #onFinish: readonly Stage<'onFinish'>[] | null | undefined;
+
+  constructor(
+    private readonly explorer: PluginExplorer,
+    private readonly metrics: GatewayMetrics,
+  ) {}
+
+  get onRequest(): readonly Stage<'onRequest'>[] | null {
+    return (this.#onRequest ??= stages(this.explorer.interceptors, 'onRequest'));
+  }
+
+  get onFailover(): readonly Stage<'onFailover'>[] | null {
+    return (this.#onFailover ??= stages(this.explorer.interceptors, 'onFailover'));
+  }
+
+  /** In reverse order: who came first leaves last. */
+  get onFinish(): readonly Stage<'onFinish'>[] | null {
+    if (this.#onFinish === undefined) this.#onFinish = stages(this.explorer.interceptors.toReversed(), 'onFinish');
+    return this.#onFinish;
+  }
+
+  target(candidate: Candidate): CompiledTarget {
+    let target = this.#targets.get(candidate);
+    if (target === undefined) this.#targets.set(candidate, (target = this.compile(candidate)));
+    return target;
+  }
+
+  compile(candidate: Candidate): CompiledTarget {
+    const { model, upstream } = candidate;
+    const { config } = upstream;
+    const { provider } = config;
+    const asked: Target = { model, upstream: config };
+    const here = this.explorer.interceptors.filter(({ hooks }) => hooks.appliesTo?.(asked) ?? true);
+    const secrets = secretsOf(provider);
+    const own = [['accept-encoding', 'identity']];
+    if (provider.key !== '') own.push(['authorization', `Bearer ${provider.key}`]);
+    const fixedNames = new Set(provider.headers.map(([name]) => name));
+    return {
+      candidate,
+      onAttempt: stages(here, 'onAttempt'),
+      onResponse: stages(here, 'onResponse'),
+      observe: stages(here, 'observe'),
+      series: this.metrics.attempts(model.name, config.id, provider.id),
+      logged: { model: model.name, upstream: config.id, provider: provider.id },
+      modelBytes: Buffer.from(JSON.stringify(config.model)),
+      path: `${upstream.client.basePath}/chat/completions`,
+      fixedHeaderNames: fixedNames,
+      ownHeaders: own.filter(([name]) => !fixedNames.has(name as string)).flat(),
+      fixedHeaders: provider.headers.flat(),
+      answerHeaders: [
+        ['x-llm-proxy-model', headerSafeId(model.name)],
+        ['x-llm-proxy-upstream', headerSafeId(config.id)],
+        ['x-llm-proxy-provider', headerSafeId(provider.id)],
+      ].flat(),
+      mask: headerMask(secrets),
+      maskBytes: bodyMask(secrets),
+    };
+  }
+}
+
+function stages<K extends keyof ExchangeInterceptor>(
+  interceptors: readonly RegisteredInterceptor[],
+  hook: K,
+): readonly Stage<K>[] | null {
+  const having = interceptors.filter(({ hooks }) => typeof hooks[hook] === 'function');
+  return having.length === 0 ? null : (having as readonly unknown[] as readonly Stage<K>[]);
+}

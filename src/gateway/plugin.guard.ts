@@ -1,0 +1,35 @@
+import { Injectable } from '@nestjs/common';
+import { pluginFailed } from '../common/errors/catalogue.js';
+import { GatewayError } from '../common/errors/gateway-error.js';
+import { GatewayLog } from '../observability/log/gateway-log.js';
+import { GatewayMetrics } from '../observability/metrics/gateway.metrics.js';
+
+/** What plugins throw: names the plugin in the log, counts, and never shows its text to a client. */
+@Injectable()
+export class PluginGuard {
+  constructor(
+    private readonly log: GatewayLog,
+    private readonly metrics: GatewayMetrics,
+  ) {}
+
+  /** The answer for a request that a plugin stopped: its own refusal, or `plugin_failed`. */
+  refusal(requestId: string, plugin: string, hook: string, error: unknown): GatewayError {
+    if (error instanceof GatewayError) return error;
+    this.note(requestId, plugin, hook, error);
+    return pluginFailed();
+  }
+
+  note(requestId: string, plugin: string, hook: string, error: unknown): void {
+    this.metrics.pluginFailed(plugin, hook);
+    this.log.pluginFailed(requestId, plugin, hook, error);
+  }
+
+  /** Runs a hook whose throw changes nothing for the request. */
+  quietly(requestId: string, plugin: string, hook: string, run: () => void): void {
+    try {
+      run();
+    } catch (error) {
+      this.note(requestId, plugin, hook, error);
+    }
+  }
+}

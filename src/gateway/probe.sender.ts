@@ -1,0 +1,73 @@
+import { Injectable } from '@nestjs/common';
+import { randomUUID } from 'node:crypto';
+import { JsonDocument } from '../common/json/json-document.js';
+import { timerDelay } from '../common/time/clock.js';
+import type { ModelConfig, UpstreamConfig } from '../config/gateway-config.js';
+import type { ProbeSender } from '../contracts/ports.js';
+import { UpstreamRegistry } from '../upstreams/upstream.registry.js';
+import { AttemptShaper } from './attempt.shaper.js';
+import type { CompiledTarget } from './compiled-target.js';
+import { GatewayExchange } from './gateway-exchange.js';
+import { PipelineCompiler } from './pipeline.compiler.js';
+import { ProbeRun } from './probe-run.js';
+import { upstreamRequest } from './upstream-request.js';
+
+/** Where the upstream has no first-byte window of its own. */
+const DEFAULT_WINDOW_MS = 30_000;
+
+const PROBE_BODY = Buffer.from(
+  JSON.stringify({
+    model: '',
+    messages: [{ role: 'user', content: '2+2=?' }],
+    max_tokens: 4,
+    stream: true,
+  }),
+);
+
+/** Sends background probes through the same stages as requests: patches, backfill, session header, headers. */
+@Injectable()
+export class GatewayProbeSender implements ProbeSender {
+  readonly #targets = new Map<string, CompiledTarget>();
+
+  constructor(
+    private readonly registry: UpstreamRegistry,
+    private readonly compiler: PipelineCompiler,
+    private readonly shaper: AttemptShaper,
+  ) {}
+
+  async probe(upstream: UpstreamConfig, signal: AbortSignal): Promise<boolean> {
+    const windowMs = upstream.firstByteTimeoutMs > 0 ? upstream.firstByteTimeoutMs : DEFAULT_WINDOW_MS;
+    try {
+      const target = this.#target(upstream);
+      const exchange = new GatewayExchange({
+        id: `probe-${randomUUID()}`,
+        headers: {},
+        passedHeaders: [],
+        contentType: 'application/json',
+        query: '',
+        body: JsonDocument.parse(PROBE_BODY),
+        startedAt: 0,
+      });
+      exchange.model = target.candidate.model;
+      const attempt = this.shaper.make(exchange, target, 1, true);
+      await this.shaper.shape(attempt, target);
+      const { client } = target.candidate.upstream;
+      const request = upstreamRequest(target, attempt, exchange.input);
+      return await new ProbeRun(client, request, timerDelay(windowMs)).run(signal);
+    } catch {
+      // A stage that fails on a probe has said so in the log; the upstream stays where it is.
+      return false;
+    }
+  }
+
+  /** As for a request to a model that has no patch of its own. */
+  #target(upstream: UpstreamConfig): CompiledTarget {
+    let target = this.#targets.get(upstream.id);
+    if (target === undefined) {
+      const model: ModelConfig = { name: '', upstreams: [upstream], patch: null };
+      target = this.compiler.compile({ model, upstream: this.registry.get(upstream.id) });
+      this.#targets.set(upstream.id, target);
+    }
+    return target;
+  }
+}

@@ -1,0 +1,20 @@
+import type { GatewayError } from '../common/errors/gateway-error.js';
+
+/** Where an answer goes. The HTTP layer's side of an exchange; nothing here throws. */
+export interface ResponseSink {
+  /** Sends the head. `headers` is a flat list of names and values; the sink adds those of the edge. */
+  head(status: number, headers: string[]): void;
+  /** Makes sure that the head is on its way although no body byte is there yet. */
+  flush(): void;
+  /** False asks for a pause until `onDrain`. */
+  write(bytes: Buffer | readonly Buffer[]): boolean;
+  /** The whole answer has been given. */
+  end(bytes?: Buffer | readonly Buffer[]): void;
+  /** Says with these last bytes that the answer is incomplete, then closes the connection. */
+  endInterrupted(bytes: Buffer): void;
+  /** Breaks the connection, so that nobody takes what came for a whole answer. */
+  cut(): void;
+  /** An answer of our own; only before a head was sent. */
+  error(error: GatewayError, headers: string[]): void;
+  set onDrain(listener: (() => void) | null);
+}

@@ -1,0 +1,146 @@
+import { holdsNeedle } from '../common/sse/event-needles.js';
+import { endsEvent, EVENT_LIMIT_BYTES, SseDecoder } from '../common/sse/sse-decoder.js';
+import type { SseEvent } from '../common/sse/sse-event.js';
+import { SseFraming } from '../common/sse/sse-framing.js';
+import type { JsonDocument } from '../common/json/json-document.js';
+import type { StreamObserver, StreamTransform } from '../contracts/stream.js';
+import { OutputRun } from './output-run.js';
+
+const BLANK_LINE = Buffer.from('\n\n');
+const NOTHING: readonly Buffer[] = [];
+
+/**
+ * Leads the bytes of one SSE answer through its transforms and past its observers. Owns the event that is still open;
+ * lives as long as the answer. Never waits, and never looks into bytes nobody asked for: a chunk that holds no needle
+ * leaves as it came, without being cut into events.
+ */
+export class StreamPipeline {
+  readonly #transforms: readonly StreamTransform[];
+  readonly #observers: readonly StreamObserver[];
+  readonly #failed: Set<StreamObserver> = new Set();
+  readonly #onObserverError: (error: unknown) => void;
+  readonly #decoder: SseDecoder;
+  /** Where the client's copy of the stream stands; only kept up without transforms (else whole events are sent). */
+  readonly #sent = new SseFraming();
+  readonly #output = new OutputRun();
+  readonly #stages: ((event: SseEvent) => void)[];
+  #unterminated = false;
+
+  /** An observer that throws sees nothing more of this answer; `onObserverError` learns why. */
+  constructor(
+    transforms: readonly StreamTransform[],
+    observers: readonly StreamObserver[],
+    onObserverError: (error: unknown) => void = () => {},
+    limitBytes = EVENT_LIMIT_BYTES,
+  ) {
+    this.#transforms = transforms;
+    this.#observers = observers;
+    this.#onObserverError = onObserverError;
+    this.#decoder = new SseDecoder(limitBytes, transforms.length > 0 ? 'throw' : 'skip');
+    this.#stages = transforms.map((transform, i) => (event) => this.#stage(transform, i, event));
+    this.#stages.push((event) => this.#deliver(event));
+  }
+
+  /** Whether the client may get other bytes than the upstream sent. */
+  get transforming(): boolean {
+    return this.#transforms.length > 0;
+  }
+
+  /** What was sent so far ends inside an event: a blank line (`\n\n`) closes it, whatever its line ends are. */
+  get midEvent(): boolean {
+    return this.#transforms.length > 0 ? this.#unterminated : this.#sent.open;
+  }
+
+  /**
+   * What to send now for this chunk; `null` = nothing yet. Without transforms it is the very chunk.
+   * @throws SseEventTooLargeError where an event that must be read is too large
+   */
+  push(chunk: Buffer): Buffer | readonly Buffer[] | null {
+    if (this.#transforms.length === 0) {
+      this.#sent.skip(chunk);
+      if (this.#observers.length > 0) this.#watch(chunk);
+      return chunk;
+    }
+    if (!this.#transformsWant(chunk) && this.#decoder.pass(chunk)) {
+      this.#watchWhole(chunk);
+      return chunk;
+    }
+    this.#decoder.push(chunk, this.#stages[0]!);
+    return this.#output.take();
+  }
+
+  /** The answer is over. When it broke (`broken`), an event that never became whole is not sent. */
+  end(broken = false): readonly Buffer[] {
+    if (!broken) this.#decoder.end(this.#stages[0]!);
+    for (const [i, transform] of this.#transforms.entries()) transform.flush(this.#stages[i + 1]!);
+    const output = this.#transforms.length > 0 ? this.#output.take() : null;
+    return output === null ? NOTHING : [output].flat();
+  }
+
+  /** A whole JSON answer goes the same way. */
+  whole(answer: JsonDocument): void {
+    for (const transform of this.#transforms) transform.whole(answer);
+    for (const observer of this.#observers) this.#guard(observer, () => observer.whole?.(answer));
+  }
+
+  #transformsWant(chunk: Buffer): boolean {
+    for (const transform of this.#transforms) if (holdsNeedle(chunk, transform.needles)) return true;
+    return false;
+  }
+
+  #observersWant(chunk: Buffer): boolean {
+    for (const observer of this.#observers) if (holdsNeedle(chunk, observer.needles)) return true;
+    return false;
+  }
+
+  /** Bytes that are already on their way: keeps the open event, looks at whole ones. */
+  #watch(chunk: Buffer): void {
+    if (!this.#observersWant(chunk) && this.#decoder.pass(chunk)) return;
+    this.#decoder.push(chunk, this.#stages[0]!);
+  }
+
+  /** A chunk of whole events that no transform wanted. */
+  #watchWhole(chunk: Buffer): void {
+    if (this.#observers.length === 0 || !this.#observersWant(chunk)) return;
+    const decoder = new SseDecoder();
+    decoder.push(chunk, (event) => this.#observe(event));
+    decoder.end((event) => this.#observe(event));
+  }
+
+  #stage(transform: StreamTransform, index: number, event: SseEvent): void {
+    const next = this.#stages[index + 1]!;
+    if (holdsNeedle(event.raw, transform.needles)) transform.push(event, next);
+    else next(event);
+  }
+
+  #deliver(event: SseEvent): void {
+    if (this.#transforms.length > 0) {
+      // Only the last event of an answer may lack its blank line; what a transform sends behind it must not join it.
+      if (this.#unterminated) this.#output.add(BLANK_LINE);
+      this.#unterminated = !endsEvent(event.raw) && !isBlank(event.raw);
+      this.#output.add(event.raw);
+    }
+    this.#observe(event);
+  }
+
+  #observe(event: SseEvent): void {
+    for (const observer of this.#observers) {
+      if (holdsNeedle(event.raw, observer.needles)) this.#guard(observer, () => observer.observe(event));
+    }
+  }
+
+  #guard(observer: StreamObserver, look: () => void): void {
+    if (this.#failed.has(observer)) return;
+    try {
+      look();
+    } catch (error) {
+      this.#failed.add(observer);
+      this.#onObserverError(error);
+    }
+  }
+}
+
+/** A blank line of its own between two events, or the LF that came apart from its CR. */
+function isBlank(raw: Buffer): boolean {
+  return raw.length <= 2 && raw.every((byte) => byte === 10 || byte === 13);
+}

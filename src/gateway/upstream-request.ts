@@ -1,0 +1,29 @@
+import type { Attempt } from '../contracts/exchange.js';
+import type { UpstreamRequest } from '../upstreams/upstream-call.js';
+import type { CompiledTarget } from './compiled-target.js';
+
+export interface ClientPart {
+  /** Flat list of lower-case names and values. */
+  readonly passedHeaders: readonly string[];
+  readonly contentType: string;
+  readonly query: string;
+}
+
+/** The request of one attempt: the client's headers, then those of the attempt, then ours, then the fixed ones. */
+export function upstreamRequest(target: CompiledTarget, attempt: Attempt, client: ClientPart): UpstreamRequest {
+  const { fixedHeaderNames } = target;
+  const headers: string[] = [];
+  const { passedHeaders } = client;
+  for (let i = 0; i < passedHeaders.length; i += 2) {
+    const name = passedHeaders[i] as string;
+    if (fixedHeaderNames.has(name) || attempt.headers.has(name)) continue;
+    headers.push(name, passedHeaders[i + 1] as string);
+  }
+  if (!fixedHeaderNames.has('content-type')) headers.push('content-type', client.contentType);
+  for (const [name, value] of attempt.headers) if (!fixedHeaderNames.has(name)) headers.push(name, value);
+  headers.push(...target.ownHeaders, ...target.fixedHeaders);
+  const { body } = attempt;
+  const bodyBytes = body.byteLength;
+  headers.push('content-length', String(bodyBytes));
+  return { method: 'POST', path: target.path + client.query, headers, body: body.parts(), bodyBytes };
+}

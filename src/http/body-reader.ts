@@ -1,0 +1,106 @@
+import type { IncomingMessage } from 'node:http';
+import type { Transform } from 'node:stream';
+import { bodyTooLarge, invalidBodyCoding, invalidJson, unsupportedCoding } from '../common/errors/catalogue.js';
+import type { GatewayError } from '../common/errors/gateway-error.js';
+import { canDecode, createDecoder } from '../common/http/content-coding.js';
+import type { JsonDocument } from '../common/json/json-document.js';
+import { JsonIndexer } from '../common/json/json-indexer.js';
+import { JsonSyntaxError } from '../common/json/json-syntax-error.js';
+
+export type BodyResult = { readonly document: JsonDocument } | { readonly error: GatewayError };
+
+/**
+ * Reads a request body as a JSON object: indexed piece by piece as it arrives, never joined. A body that is refused is
+ * read away, so that the client gets to read the answer. `done` is not called when the client leaves before the end.
+ */
+export class BodyReader {
+  readonly #indexer = new JsonIndexer();
+  #decoder: Transform | null = null;
+  #bytes = 0;
+  #over = false;
+
+  constructor(
+    private readonly request: IncomingMessage,
+    private readonly limitBytes: number,
+    private readonly done: (result: BodyResult) => void,
+  ) {}
+
+  start(): void {
+    const { request } = this;
+    const coding = request.headers['content-encoding']?.trim().toLowerCase() ?? 'identity';
+    const plain = coding === 'identity' || coding === '';
+    const length = Number(request.headers['content-length'] ?? 0);
+    if (!plain && !canDecode(coding)) this.#refuse(unsupportedCoding());
+    else if (plain && length > this.limitBytes) this.#refuse(bodyTooLarge(this.limitBytes));
+    request.on('data', (chunk: Buffer) => {
+      if (this.#over) return;
+      if (plain) this.#take(chunk);
+      else this.#decode(chunk, coding);
+    });
+    request.on('end', () => {
+      if (this.#decoder === null) this.#finish();
+      else this.#decoder.end();
+    });
+    request.on('error', () => this.#abandon());
+    request.on('close', () => {
+      if (!request.complete) this.#abandon();
+    });
+  }
+
+  #decode(chunk: Buffer, coding: string): void {
+    if (this.#decoder === null) {
+      const decoder = createDecoder(coding, chunk);
+      this.#decoder = decoder;
+      decoder.on('data', (piece: Buffer) => this.#take(piece));
+      decoder.on('end', () => this.#finish());
+      decoder.on('error', () => this.#refuse(invalidBodyCoding(coding)));
+      decoder.on('drain', () => this.request.resume());
+    }
+    if (!this.#decoder.write(chunk)) this.request.pause();
+  }
+
+  #take(chunk: Buffer): void {
+    if (this.#over) return;
+    this.#bytes += chunk.length;
+    if (this.#bytes > this.limitBytes) {
+      this.#refuse(bodyTooLarge(this.limitBytes));
+      return;
+    }
+    try {
+      this.#indexer.push(chunk);
+    } catch (error) {
+      this.#refuse(syntaxError(error));
+    }
+  }
+
+  #finish(): void {
+    if (this.#over) return;
+    let document: JsonDocument;
+    try {
+      document = this.#indexer.end();
+    } catch (error) {
+      this.#refuse(syntaxError(error));
+      return;
+    }
+    this.#over = true;
+    this.done({ document });
+  }
+
+  #refuse(error: GatewayError): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#decoder?.destroy();
+    this.request.resume();
+    this.done({ error });
+  }
+
+  #abandon(): void {
+    this.#over = true;
+    this.#decoder?.destroy();
+  }
+}
+
+function syntaxError(error: unknown): GatewayError {
+  if (!(error instanceof JsonSyntaxError)) throw error;
+  return invalidJson(`${error.reason} at byte ${error.offset}`);
+}

@@ -1,0 +1,54 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+
+const PRESENT = Symbol('llm-proxy:present');
+
+type WatchedSocket = Socket & { [PRESENT]?: Set<ClientPresence> };
+
+/**
+ * Whether the client of one request is still there. Ends once, when its answer is complete or its connection closed.
+ * Trap: a request "closes" as soon as its body is read, and a response that waits behind another one on the same
+ * connection never hears of the connection's end; so response and socket are watched, the socket by one listener,
+ * however many requests it carries.
+ */
+export class ClientPresence {
+  /** Called at once when the client leaves before its answer was given to the network in full. */
+  onLeft: (() => void) | null = null;
+  #over = false;
+  readonly #others: Set<ClientPresence>;
+
+  constructor(
+    request: IncomingMessage,
+    private readonly response: ServerResponse,
+    private readonly ended: () => void,
+  ) {
+    this.#others = presencesOf(request.socket);
+    this.#others.add(this);
+    response.on('close', () => this.end());
+    // Trap: without a listener a late error of the response would end the process.
+    response.on('error', () => {});
+  }
+
+  get left(): boolean {
+    return this.#over && !this.response.writableFinished;
+  }
+
+  end(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#others.delete(this);
+    this.ended();
+    if (!this.response.writableFinished) this.onLeft?.();
+  }
+}
+
+function presencesOf(socket: WatchedSocket): Set<ClientPresence> {
+  const known = socket[PRESENT];
+  if (known !== undefined) return known;
+  const presences = new Set<ClientPresence>();
+  socket[PRESENT] = presences;
+  socket.once('close', () => {
+    for (const presence of presences) presence.end();
+  });
+  return presences;
+}

@@ -1,0 +1,22 @@
+import { Controller, Get, Req, Res } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { ROUTES } from './endpoint-table.js';
+import { sendJson } from './json-response.js';
+import { ServiceState } from './service-state.js';
+
+/** GET /healthz: alive. GET /readyz: takes new work; 503 while draining. */
+@Controller()
+export class HealthController {
+  constructor(private readonly state: ServiceState) {}
+
+  @Get(ROUTES.healthz)
+  alive(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
+    sendJson(request, reply, { status: 'ok' });
+  }
+
+  @Get(ROUTES.readyz)
+  ready(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
+    if (this.state.draining) sendJson(request, reply, { status: 'draining' }, 503);
+    else sendJson(request, reply, { status: 'ready' });
+  }
+}

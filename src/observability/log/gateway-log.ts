@@ -1,0 +1,132 @@
+import type { Logger } from 'pino';
+import { formatDuration } from '../../common/time/duration.js';
+import { printable } from '../../common/text/mask.js';
+import type { AttemptFailure, AttemptResult } from '../../contracts/exchange.js';
+
+/** One model at one upstream, as a line names it. */
+export interface LoggedTarget {
+  readonly model: string;
+  readonly upstream: string;
+  readonly provider: string;
+}
+
+/**
+ * The lines of the gateway, in the fixed words of spec 01 §9; the same facts stand as fields. Never sees a prompt, an
+ * answer, a header or a key. Every id and name goes through `printable`, so that no text of a client forges a line.
+ */
+export class GatewayLog {
+  constructor(private readonly logger: Logger) {}
+
+  get debugEnabled(): boolean {
+    return this.logger.isLevelEnabled('debug');
+  }
+
+  claimed(requestId: string, target: LoggedTarget, slots: string): void {
+    if (!this.debugEnabled) return;
+    const { model, upstream, provider } = shown(target);
+    this.logger.debug(
+      { request_id: requestId, model, upstream, provider, active: slots },
+      `chat model=${model} upstream=${upstream} provider=${provider} active[${upstream}]=${slots}`,
+    );
+  }
+
+  /** `answered`: the answer had begun, so no other upstream can take over. */
+  failedOver(
+    requestId: string,
+    target: LoggedTarget,
+    failure: AttemptFailure,
+    restMs: number,
+    answered: boolean,
+  ): void {
+    const { model, upstream, provider } = shown(target);
+    const what = failure.result === 'timeout' ? `TIMEOUT: ${failure.reason}` : failure.reason;
+    const rest = restMs > 0 ? ` (backoff: rest ${formatDuration(Math.round(restMs))})` : '';
+    this.logger.warn(
+      { request_id: requestId, model, upstream, provider, result: failure.result, status: failure.status, rest_ms: Math.round(restMs) },
+      `chat model=${model} upstream=${upstream} ${what}${answered ? ', answer interrupted' : ' → failover'}${rest}`,
+    );
+  }
+
+  skipped(requestId: string, target: LoggedTarget, restingMs: number): void {
+    if (!this.debugEnabled) return;
+    const { model, upstream, provider } = shown(target);
+    this.logger.debug(
+      { request_id: requestId, model, upstream, provider },
+      `chat model=${model} upstream=${upstream} in backoff (~${Math.ceil(restingMs / 1000)}s), skipped`,
+    );
+  }
+
+  /** The summary line of a request that the proxy answered itself. `detail` stands in brackets. */
+  rejected(requestId: string, model: string, status: number, message: string, detail = ''): void {
+    const name = printable(model);
+    const line = `chat model=${name} ${status} ${message}${detail === '' ? '' : ` (${detail})`}`;
+    const fields = { request_id: requestId, model: name, status };
+    if (status >= 500) this.logger.warn(fields, line);
+    else this.logger.info(fields, line);
+  }
+
+  /** The summary line of a request that an upstream answered. */
+  done(
+    requestId: string,
+    target: LoggedTarget,
+    outcome: { result: AttemptResult; status: number; durationMs: number; attempts: number },
+    slots: string,
+  ): void {
+    const { model, upstream, provider } = shown(target);
+    const { result, status } = outcome;
+    const duration = Math.round(outcome.durationMs);
+    const line = `chat model=${model} upstream=${upstream} done result=${result} status=${status} duration=${duration}ms active[${upstream}]=${slots}`;
+    const fields = { request_id: requestId, model, upstream, provider, result, status, duration_ms: duration, attempts: outcome.attempts };
+    if (result === 'ok' || result === '4xx' || result === 'cancelled') this.logger.info(fields, line);
+    else this.logger.warn(fields, line);
+  }
+
+  /** The client went away before any upstream was asked. */
+  left(requestId: string, model: string, durationMs: number): void {
+    const name = printable(model);
+    const duration = Math.round(durationMs);
+    this.logger.info(
+      { request_id: requestId, model: name, duration_ms: duration },
+      `chat model=${name} client left after ${duration}ms`,
+    );
+  }
+
+  probed(upstream: string, provider: string, ok: boolean): void {
+    const id = printable(upstream);
+    const fields = { upstream: id, provider: printable(provider), result: ok ? 'ok' : 'fail' };
+    if (ok) this.logger.info(fields, `probe upstream=${id} ok, back in the pool`);
+    else this.logger.debug(fields, `probe upstream=${id} silent, stays in backoff`);
+  }
+
+  pluginFailed(requestId: string, plugin: string, hook: string, error: unknown): void {
+    const id = printable(plugin);
+    this.logger.error({ request_id: requestId, plugin: id, hook, ...describeError(error) }, `plugin ${id} failed in ${hook}`);
+  }
+
+  /** An error of ours: what and where, without the message, which may hold a client's text. */
+  unexpected(requestId: string, where: string, error: unknown): void {
+    this.logger.error({ request_id: requestId, ...describeError(error) }, `unexpected error in ${where}`);
+  }
+
+  info(message: string, fields: object = {}): void {
+    this.logger.info(fields, message);
+  }
+
+  warn(message: string, fields: object = {}): void {
+    this.logger.warn(fields, message);
+  }
+}
+
+function shown(target: LoggedTarget): LoggedTarget {
+  return {
+    model: printable(target.model),
+    upstream: printable(target.upstream),
+    provider: printable(target.provider),
+  };
+}
+
+function describeError(error: unknown): { error: string; at?: string } {
+  if (!(error instanceof Error)) return { error: typeof error };
+  const at = /\n\s+at (.{1,200})/.exec(error.stack ?? '')?.[1];
+  return at === undefined ? { error: error.name } : { error: error.name, at };
+}

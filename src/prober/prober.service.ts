@@ -1,0 +1,71 @@
+import { Inject, Injectable, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import { SchedulerRegistry } from '@nestjs/schedule';
+import { type Clock, timerDelay } from '../common/time/clock.js';
+import { CLOCK, PROBE_SENDER, type ProbeSender } from '../contracts/ports.js';
+import { GatewayLog } from '../observability/log/gateway-log.js';
+import { GatewayMetrics } from '../observability/metrics/gateway.metrics.js';
+import type { Backoff } from '../upstreams/backoff/backoff.js';
+import type { Upstream } from '../upstreams/upstream.js';
+import { UpstreamRegistry } from '../upstreams/upstream.registry.js';
+
+/**
+ * Wakes resting upstreams: while one rests, a small request each interval asks whether it is back. Owns the intervals,
+ * which exist only while something rests. Probes take no slot, never overlap for one upstream, never lengthen a rest.
+ */
+@Injectable()
+export class ProberService implements OnModuleInit, OnApplicationShutdown {
+  readonly #stop = new AbortController();
+
+  constructor(
+    private readonly registry: UpstreamRegistry,
+    private readonly scheduler: SchedulerRegistry,
+    @Inject(PROBE_SENDER) private readonly sender: ProbeSender,
+    @Inject(CLOCK) private readonly clock: Clock,
+    private readonly metrics: GatewayMetrics,
+    private readonly log: GatewayLog,
+  ) {}
+
+  onModuleInit(): void {
+    for (const upstream of this.registry.all) {
+      const { backoff } = upstream;
+      if (backoff === null || upstream.config.probeIntervalMs === 0) continue;
+      backoff.onRest(() => this.#watch(upstream, backoff));
+    }
+  }
+
+  onApplicationShutdown(): void {
+    this.#stop.abort();
+    for (const name of this.scheduler.getIntervals()) {
+      if (name.startsWith('probe:')) this.scheduler.deleteInterval(name);
+    }
+  }
+
+  #watch(upstream: Upstream, backoff: Backoff): void {
+    const name = `probe:${upstream.id}`;
+    if (this.#stop.signal.aborted || this.scheduler.doesExist('interval', name)) return;
+    let running = false;
+    const tick = () => {
+      if (backoff.restingMs(this.clock.now()) === 0) {
+        this.scheduler.deleteInterval(name);
+      } else if (!running && backoff.probeAllowed(this.clock.now())) {
+        running = true;
+        // Trap: nobody catches what an interval throws; a probe never rejects.
+        void this.#probe(upstream, backoff).finally(() => {
+          running = false;
+        });
+      }
+    };
+    const interval = setInterval(tick, timerDelay(upstream.config.probeIntervalMs));
+    interval.unref();
+    this.scheduler.addInterval(name, interval);
+  }
+
+  async #probe(upstream: Upstream, backoff: Backoff): Promise<void> {
+    const alive = await this.sender.probe(upstream.config, this.#stop.signal);
+    if (this.#stop.signal.aborted) return;
+    const provider = upstream.config.provider.id;
+    this.metrics.probed(upstream.id, provider, alive);
+    this.log.probed(upstream.id, provider, alive);
+    if (alive) backoff.succeeded();
+  }
+}

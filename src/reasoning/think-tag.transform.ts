@@ -1,0 +1,133 @@
+import type { JsonArray, JsonDocument } from '../common/json/json-document.js';
+import type { SseEvent } from '../common/sse/sse-event.js';
+import type { StreamTransform } from '../contracts/stream.js';
+import { ChoiceSplitter } from './choice-splitter.js';
+import { ChunkRewriter, memberOf, ownEvent } from './chunk-rewriter.js';
+import { isEmptyValue, isJsonString, isNothing } from './json-text.js';
+import { splitAnswer } from './whole-answer.js';
+
+/** `<` as it stands in JSON: plain, or escaped as Go's encoder does. */
+const TAG_NEEDLES = ['<', '\\u003'] as const;
+/** Until the first role came: it must be told from a repeated one, which need not be kept (spec 01 §7). */
+const FIRST_NEEDLES = [...TAG_NEEDLES, '"role"'] as const;
+/** Parts of a delta that end the text before them. */
+const ENDING_KEYS = ['tool_calls', 'function_call'] as const;
+const DONE = '[DONE]';
+
+/**
+ * Takes `<think>…</think>` out of one answer. Owns the state of each choice, lives as long as the answer, never delays
+ * text that cannot be the start of a tag and never lets text change its place. Outside of thoughts it is called for
+ * events that hold a `<` only.
+ */
+export class ThinkTagTransform implements StreamTransform {
+  readonly #strip: boolean;
+  readonly #choices = new Map<number, ChoiceSplitter>();
+  /** Choices for which every event matters. Counted, so that many choices cost nothing per event. */
+  #busy = 0;
+  #roleSeen = false;
+
+  constructor(mode: 'split' | 'strip') {
+    this.#strip = mode === 'strip';
+  }
+
+  get needles(): readonly string[] | null {
+    if (this.#busy > 0) return null;
+    return this.#roleSeen ? TAG_NEEDLES : FIRST_NEEDLES;
+  }
+
+  push(event: SseEvent, emit: (event: SseEvent) => void): void {
+    const chunk = event.json;
+    const choices = chunk?.array('choices');
+    if (choices !== undefined && choices.length > 0) {
+      this.#pushChoices(event, choices, emit);
+      return;
+    }
+    if (chunk === undefined ? isDone(event) : endsAnswer(chunk)) this.flush(emit);
+    emit(event);
+  }
+
+  flush(emit: (event: SseEvent) => void): void {
+    for (const [, choice] of [...this.#choices].sort(([one], [other]) => one - other)) {
+      const last = choice.lastEvent;
+      if (last === null) continue;
+      const pieces = this.#counting(choice, () => choice.flush());
+      choice.lastEvent = null;
+      for (const piece of pieces)
+        emit(ownEvent(last, choice.index, [memberOf(piece)]).withoutByteOrderMark());
+    }
+  }
+
+  whole(answer: JsonDocument): void {
+    splitAnswer(answer, this.#strip);
+  }
+
+  #pushChoices(event: SseEvent, choices: JsonArray, emit: (event: SseEvent) => void): void {
+    const rewriter = new ChunkRewriter(event);
+    let keepsRole = false;
+    for (let at = 0; at < choices.length; at++) {
+      const choice = choices.object(at);
+      if (choice === undefined) continue;
+      const state = this.#choice(choice);
+      if (this.#counting(state, () => this.#pushChoice(event, choice, state, at, rewriter))) keepsRole = true;
+    }
+    rewriter.emit(keepsRole, emit);
+  }
+
+  /** True when this delta holds its choice's first role and still holds it afterwards. */
+  #pushChoice(
+    event: SseEvent,
+    choice: JsonDocument,
+    state: ChoiceSplitter,
+    at: number,
+    rewriter: ChunkRewriter,
+  ): boolean {
+    const delta = choice.object('delta');
+    const firstRole = !state.roleSeen && isJsonString(delta?.raw('role'));
+    if (firstRole) state.roleSeen = this.#roleSeen = true;
+    const ending =
+      !isNothing(choice.raw('finish_reason')) || ENDING_KEYS.some((key) => !isEmptyValue(delta?.raw(key)));
+    const content = delta?.raw('content');
+    let roleStays = firstRole;
+    if (delta !== undefined && isJsonString(content)) {
+      const split = state.split(content, () => delta.string('content'), ending);
+      if (!split.same) {
+        rewriter.replaceContent(at, state.index, split.pieces, firstRole);
+        roleStays = firstRole && split.pieces.length <= 1;
+      }
+    }
+    // Content that could not be read, or none: what is held goes before.
+    if (ending && state.holds) rewriter.insert(state.index, state.flush());
+    state.lastEvent = state.holds ? event : null;
+    return roleStays;
+  }
+
+  #choice(choice: JsonDocument): ChoiceSplitter {
+    const index = choice.raw('index');
+    const number = index === undefined ? 0 : Number(index.toString('latin1'));
+    const key = Number.isInteger(number) ? number : 0;
+    let state = this.#choices.get(key);
+    if (state === undefined) {
+      // A copy: the bytes of a chunk must not stay in memory for the sake of a number.
+      state = new ChoiceSplitter(index === undefined ? undefined : Buffer.from(index), this.#strip);
+      this.#choices.set(key, state);
+    }
+    return state;
+  }
+
+  #counting<T>(choice: ChoiceSplitter, work: () => T): T {
+    const before = choice.busy;
+    const result = work();
+    this.#busy += Number(choice.busy) - Number(before);
+    return result;
+  }
+}
+
+function isDone(event: SseEvent): boolean {
+  const payload = event.payload;
+  return payload !== undefined && payload.length < 64 && payload.toString('latin1').trim() === DONE;
+}
+
+/** A chunk without choices that comes behind all text: usage, or an error in the stream. */
+function endsAnswer(chunk: JsonDocument): boolean {
+  return !isNothing(chunk.raw('usage')) || !isNothing(chunk.raw('error'));
+}

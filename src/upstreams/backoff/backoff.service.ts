@@ -1,0 +1,22 @@
+import { Injectable } from '@nestjs/common';
+import type { UpstreamConfig } from '../../config/gateway-config.js';
+import { Backoff } from './backoff.js';
+
+/** Makes backoff counters from the configuration: an upstream's own, its provider's shared one, or none. */
+@Injectable()
+export class BackoffService {
+  readonly #shared = new Map<string, Backoff>();
+
+  /** The counter of this upstream; null where nothing configures one. Called once for each upstream. */
+  counterFor(upstream: UpstreamConfig): Backoff | null {
+    if (upstream.backoff !== null) return new Backoff({ capMs: upstream.backoff.ms });
+    const { id, backoff } = upstream.provider;
+    if (backoff === null) return null;
+    let counter = this.#shared.get(id);
+    if (counter === undefined) {
+      counter = new Backoff({ capMs: backoff.ms });
+      this.#shared.set(id, counter);
+    }
+    return counter;
+  }
+}

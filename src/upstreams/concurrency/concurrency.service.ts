@@ -1,0 +1,57 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { Clock } from '../../common/time/clock.js';
+import { CLOCK } from '../../contracts/ports.js';
+import { Lease } from '../lease.js';
+import type { Upstream } from '../upstream.js';
+
+/** Something that can be claimed: an upstream, seen from one model. */
+export interface Claimable {
+  readonly upstream: Upstream;
+}
+
+/** Nothing could be claimed. */
+export interface ClaimRefusal {
+  /** True where at least one candidate is alive (and therefore full). */
+  readonly someAlive: boolean;
+  /** Time until the first resting one is back; 0 without one. */
+  readonly soonestMs: number;
+}
+
+export interface Claim<C extends Claimable> {
+  readonly candidate: C;
+  readonly lease: Lease;
+}
+
+/**
+ * Claims slots: one operation over the whole candidate list, so that what stands behind it (groups, queues, a shared
+ * store) can change without its callers.
+ */
+@Injectable()
+export class ConcurrencyService {
+  constructor(@Inject(CLOCK) private readonly clock: Clock) {}
+
+  /** The first candidate not in `tried` that does not rest and has a free slot, taken in the same step. */
+  claim<C extends Claimable>(candidates: readonly C[], tried: ReadonlySet<C> | null): Claim<C> | null {
+    const now = this.clock.now();
+    for (const candidate of candidates) {
+      if (tried?.has(candidate)) continue;
+      const { upstream } = candidate;
+      if (upstream.restingMs(now) > 0) continue;
+      if (upstream.slots.claim()) return { candidate, lease: new Lease(upstream, now) };
+    }
+    return null;
+  }
+
+  /** Why nothing could be claimed. */
+  refusal(candidates: readonly Claimable[]): ClaimRefusal {
+    const now = this.clock.now();
+    let someAlive = false;
+    let soonestMs = Infinity;
+    for (const { upstream } of candidates) {
+      const restingMs = upstream.restingMs(now);
+      if (restingMs === 0) someAlive = true;
+      else soonestMs = Math.min(soonestMs, restingMs);
+    }
+    return { someAlive, soonestMs: soonestMs === Infinity ? 0 : soonestMs };
+  }
+}

@@ -1,0 +1,87 @@
+import type { Socket } from 'node:net';
+import { Client, type Dispatcher, type buildConnector } from 'undici';
+
+export interface ConnectionOptions {
+  readonly origin: string;
+  readonly connector: buildConnector.connector;
+  readonly keepAliveTimeoutMs: number;
+  readonly headLimitBytes: number;
+}
+
+/**
+ * One HTTP/1.1 connection to a provider: an undici client of exactly one socket at a time, carrying one exchange at a
+ * time, so that a lease knows its socket, whether it was reused, and when it is really closed. Lives until that socket
+ * closes; never retries.
+ */
+export class Connection {
+  readonly #client: Client;
+  #socket: Socket | null = null;
+  #socketError: Error | null = null;
+  #closeListener: (() => void) | null = null;
+
+  constructor(options: ConnectionOptions) {
+    this.#client = new Client(options.origin, {
+      // Trap: with HTTP/2 an abort resets a stream and closes no socket, and requests wait for ALPN.
+      allowH2: false,
+      pipelining: 1,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      keepAliveTimeout: options.keepAliveTimeoutMs,
+      maxHeaderSize: options.headLimitBytes,
+      connect: (connectOptions, callback) => this.#watch(options.connector, connectOptions, callback),
+    });
+  }
+
+  /** Called when the socket has closed, or could not be opened. */
+  set onClose(listener: (() => void) | null) {
+    this.#closeListener = listener;
+  }
+
+  /** True while a socket is open (or opening). */
+  get open(): boolean {
+    return this.#socket !== null && !this.#socket.destroyed;
+  }
+
+  /** The error that the present socket met, if any: a reset after the head can look like a clean end. */
+  get socketError(): Error | null {
+    return this.#socketError;
+  }
+
+  /** Throws for a path or a header that HTTP cannot carry. */
+  dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
+    this.#client.dispatch(options, handler);
+  }
+
+  /** Closes the socket, also one that is still connecting; `closed` is called when that has happened. */
+  destroy(closed: () => void): void {
+    const socket = this.#socket;
+    // The promise ends with the socket; a rejection can only repeat what the handler was told.
+    this.#client.destroy(new Error('aborted')).catch(() => {});
+    if (socket === null || socket.closed) {
+      closed();
+      return;
+    }
+    socket.once('close', closed);
+    socket.destroy();
+  }
+
+  #watch(
+    connector: buildConnector.connector,
+    options: buildConnector.Options,
+    callback: buildConnector.Callback,
+  ): Socket | void {
+    this.#socketError = null;
+    const socket = connector(options, callback) as unknown as Socket | undefined;
+    if (!socket) return;
+    this.#socket = socket;
+    socket.on('error', (error) => {
+      this.#socketError = error;
+    });
+    socket.on('close', () => {
+      if (this.#socket !== socket) return;
+      this.#socket = null;
+      this.#closeListener?.();
+    });
+    return socket;
+  }
+}

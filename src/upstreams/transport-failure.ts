@@ -1,0 +1,54 @@
+/** What went wrong on the wire, in words of ours. */
+export interface TransportFailure {
+  /** One phrase for the log; holds no header, body, key or address of a client. */
+  readonly reason: string;
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'connection refused',
+  ECONNRESET: 'connection reset',
+  EPIPE: 'connection closed while sending',
+  ENOTFOUND: 'host name not found',
+  EAI_AGAIN: 'host name lookup failed',
+  ETIMEDOUT: 'connection timed out',
+  EHOSTUNREACH: 'host unreachable',
+  ENETUNREACH: 'network unreachable',
+  EADDRNOTAVAIL: 'no local address left',
+  EMFILE: 'no file descriptor left',
+  ENFILE: 'no file descriptor left',
+  UND_ERR_CONNECT_TIMEOUT: 'connect timeout',
+  UND_ERR_SOCKET: 'connection closed by the provider',
+  UND_ERR_HEADERS_OVERFLOW: 'response head too large',
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'response length does not match content-length',
+  UND_ERR_RES_EXCEEDED_MAX_SIZE: 'response too large',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'TLS: self-signed certificate',
+  SELF_SIGNED_CERT_IN_CHAIN: 'TLS: self-signed certificate in the chain',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'TLS: certificate cannot be verified',
+  CERT_HAS_EXPIRED: 'TLS: certificate expired',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'TLS: certificate is for another host',
+  ENAMETOOLONG: 'host name not valid',
+};
+
+/** Trap: texts of library errors can hold bytes of the provider, so only codes decide what is said. */
+export function describeTransportError(error: unknown): TransportFailure {
+  const code = codeOf(error);
+  if (code === undefined) return { reason: 'connection failed' };
+  const known = REASONS[code];
+  if (known !== undefined) return { reason: known };
+  if (code.startsWith('HPE_')) return { reason: `malformed HTTP (${code})` };
+  if (code.startsWith('ERR_SSL') || code.startsWith('ERR_TLS') || code.includes('CERT')) return { reason: `TLS: ${code}` };
+  return { reason: `connection failed (${code})` };
+}
+
+/** The code of an error or, for a failed dual-stack connect, of its first cause. */
+function codeOf(error: unknown): string | undefined {
+  const { code, errors } = error as { code?: unknown; errors?: unknown };
+  if (typeof code === 'string' && /^[A-Z0-9_]{2,60}$/.test(code)) return code;
+  return Array.isArray(errors) && errors.length > 0 ? codeOf(errors[0]) : undefined;
+}
+
+/** Whether this error can mean that a kept-alive socket had been closed before the request arrived. */
+export function isStaleSocketError(error: unknown): boolean {
+  const code = codeOf(error);
+  return code === 'ECONNRESET' || code === 'EPIPE' || code === 'UND_ERR_SOCKET';
+}

@@ -1,0 +1,155 @@
+import type { Dispatcher } from 'undici';
+import { headerValue, type UpstreamHeaders } from '../common/http/response-headers.js';
+import type { Connection } from './connection.js';
+import type { ProviderClient } from './provider-client.js';
+import { describeTransportError, isStaleSocketError, type TransportFailure } from './transport-failure.js';
+
+export interface UpstreamRequest {
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  /** Flat list of names and values. */
+  readonly headers: string[];
+  /** The body in parts; null for none. Parts can be sent again. */
+  readonly body: readonly Buffer[] | null;
+  readonly bodyBytes: number;
+}
+
+/** Told what comes of a call, in order: a head, data, then exactly one of end or failure; nothing after an abort. */
+export interface AnswerListener {
+  onHead(status: number, headers: UpstreamHeaders): void;
+  /** False asks for a pause until {@link UpstreamCall.resume}. */
+  onData(chunk: Buffer): boolean;
+  onEnd(): void;
+  onFailure(failure: TransportFailure): void;
+}
+
+/** Bodies up to this size are joined and written in one piece; larger ones are handed on in parts, never copied. */
+const JOIN_LIMIT_BYTES = 64 * 1024;
+
+/**
+ * One request to a provider on one leased connection, with one silent retry where a reused socket turns out to be
+ * closed. `over` is called once, when the answer has cleanly ended or the socket has really closed: that is when the
+ * provider is free again.
+ */
+export class UpstreamCall implements Dispatcher.DispatchHandler {
+  #connection: Connection;
+  #controller: Dispatcher.DispatchController | null = null;
+  #reused: boolean;
+  #retried = false;
+  #sawByte = false;
+  #endsWithConnection = false;
+  #done = false;
+
+  constructor(
+    private readonly client: ProviderClient,
+    private readonly request: UpstreamRequest,
+    private readonly listener: AnswerListener,
+    private readonly over: () => void,
+  ) {
+    this.#connection = client.take();
+    this.#reused = this.#connection.open;
+  }
+
+  /** Sends the request. Throws, with the connection given back, for a path or header that HTTP cannot carry. */
+  start(): void {
+    const { body, bodyBytes, headers } = this.request;
+    const options = {
+      method: this.request.method,
+      path: this.request.path,
+      headers,
+      body: null as unknown as Buffer,
+    };
+    if (body !== null) {
+      if (body.length === 1) options.body = body[0] as Buffer;
+      else if (bodyBytes <= JOIN_LIMIT_BYTES) options.body = Buffer.concat(body as Buffer[], bodyBytes);
+      // The library takes any iterable of buffers, its types do not say so.
+      else options.body = body as unknown as Buffer;
+    }
+    try {
+      this.#connection.dispatch(options, this);
+    } catch (error) {
+      this.#done = true;
+      this.#connection.destroy(this.over);
+      throw error;
+    }
+  }
+
+  /** True when any byte of an answer has come. */
+  get answered(): boolean {
+    return this.#sawByte;
+  }
+
+  /** Ends the call: the socket is closed, then `over` is called. The listener hears no more. */
+  abort(): void {
+    if (this.#done) return;
+    this.#done = true;
+    this.#connection.destroy(this.over);
+  }
+
+  resume(): void {
+    this.#controller?.resume();
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+  }
+
+  onResponseStarted(): void {
+    this.#sawByte = true;
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: UpstreamHeaders): void {
+    // Trap: also called for 1xx other than 100.
+    if (status < 200 || this.#done) return;
+    this.#endsWithConnection =
+      headerValue(headers, 'content-length') === undefined && headerValue(headers, 'transfer-encoding') === undefined;
+    this.listener.onHead(status, headers);
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#done) return;
+    if (!this.listener.onData(chunk)) controller.pause();
+  }
+
+  onResponseEnd(): void {
+    if (this.#done) return;
+    // Trap: a body that the connection's end delimits looks complete to the parser when a reset cuts it.
+    if (this.#endsWithConnection && this.#connection.socketError !== null) {
+      this.#fail(this.#connection.socketError);
+      return;
+    }
+    this.#done = true;
+    this.client.giveBack(this.#connection);
+    this.over();
+    this.listener.onEnd();
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    if (this.#done) return;
+    if (this.#reused && !this.#retried && !this.#sawByte && isStaleSocketError(error)) {
+      this.#retryOnFreshSocket();
+      return;
+    }
+    this.#fail(error);
+  }
+
+  #fail(error: unknown): void {
+    this.#done = true;
+    const failure = describeTransportError(error);
+    this.#connection.destroy(() => {
+      this.over();
+      this.listener.onFailure(failure);
+    });
+  }
+
+  /** Spec 01 §5: neither an attempt nor a failure. */
+  #retryOnFreshSocket(): void {
+    this.#retried = true;
+    this.#reused = false;
+    this.#connection.destroy(() => {
+      if (this.#done) return;
+      this.#connection = this.client.take(true);
+      this.start();
+    });
+  }
+}

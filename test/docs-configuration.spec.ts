@@ -1,0 +1,91 @@
+import 'reflect-metadata';
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { formatProblem } from '../src/config/loader/config-problem.js';
+import { readSource } from '../src/config/loader/config-source.js';
+import { loadConfig } from '../src/config/loader/load-config.js';
+import { configJsonSchemaText } from '../src/config/schema/json-schema.js';
+import { RootSection } from '../src/config/schema/root.section.js';
+import { settingsOf, type SectionClass, type SettingOptions } from '../src/config/schema/setting.js';
+
+const read = (path: string): string => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8');
+const environment = { ROUTER_API_KEY: 'sk-router-abcdefgh' };
+const page = read('docs/configuration.md');
+const example = read('config/config.example.yaml');
+
+function keysOf(section: SectionClass, prefix: string): [string, SettingOptions][] {
+  return [...settingsOf(section)].flatMap(([key, setting]): [string, SettingOptions][] => {
+    const path = `${prefix}${key}`;
+    if (setting.section === undefined) return [[path, setting]];
+    const inner = setting.rule.name === 'sections' ? `${path}[].` : `${path}.`;
+    return [[path, setting], ...keysOf(setting.section, inner)];
+  });
+}
+const keys = keysOf(RootSection, '');
+
+/** Every path in a value, with `[]` for the items of a list. */
+function pathsOf(value: unknown, path: string): string[] {
+  if (Array.isArray(value)) return value.flatMap((item: unknown) => pathsOf(item, `${path}[]`));
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, member]) => {
+    const here = path === '' ? key : `${path}.${key}`;
+    return [here, ...pathsOf(member, here)];
+  });
+}
+
+/** Rows of tables about keys of the file: path → default. */
+const rows = new Map(
+  [...page.matchAll(/^\| `([a-z][a-z_[\].]*)` +\| ([^|]+?) +\|/gm)].map(([, path, byDefault]) => [
+    path,
+    byDefault,
+  ]),
+);
+
+describe('docs/configuration.md', () => {
+  it('names every key of the file, and no other', () => {
+    expect(new Set(rows.keys())).toEqual(new Set(keys.map(([path]) => path)));
+  });
+
+  it.each(keys.filter(([, setting]) => setting.required === true))('says that %s is required', (path) => {
+    expect(rows.get(path)).toBe('required');
+  });
+
+  it.each(keys.filter(([, setting]) => setting.default !== undefined))(
+    'gives the default of %s',
+    (path, setting) => {
+      const value = setting.default;
+      const shown = value === '' ? "''" : typeof value === 'string' ? value : JSON.stringify(value);
+      expect(rows.get(path)).toBe(`\`${shown}\``);
+    },
+  );
+
+  const blocks = [...page.matchAll(/^```yaml\n([\s\S]*?)^```$/gm)].map(([, block]) => block ?? '');
+  it('has examples', () => {
+    expect(blocks.length).toBeGreaterThan(3);
+  });
+  it.each(blocks)('has an example that loads without a warning: %#', (block) => {
+    const result = loadConfig({ text: block }, environment);
+    expect(result.ok ? [] : result.problems.map(formatProblem)).toEqual([]);
+    expect(result.warnings).toEqual([]);
+  });
+});
+
+describe('config/config.example.yaml', () => {
+  it('points editors to the schema', () => {
+    expect(example.split('\n', 1)[0]).toBe('# yaml-language-server: $schema=./config.schema.json');
+  });
+  it('loads without a warning', () => {
+    const result = loadConfig({ text: example }, environment);
+    expect(result.ok ? [] : result.problems.map(formatProblem)).toEqual([]);
+    expect(result.warnings).toEqual([]);
+  });
+  it.each(keys)('holds %s', (path) => {
+    expect(pathsOf(readSource(example).value, '')).toContain(path);
+  });
+});
+
+describe('config/config.schema.json', () => {
+  it('is what the classes generate', () => {
+    expect(read('config/config.schema.json')).toBe(configJsonSchemaText());
+  });
+});
