@@ -2,6 +2,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { canPin, cores, exactClock, openFileLimit, pinSelf } from './lib/proc.mjs';
+import { limits } from './lib/measure.mjs';
 import { line, machine, markdown } from './lib/report.mjs';
 import { missing, startProvider, stopAll, temporaryDirectory } from './lib/targets.mjs';
 import { scenarios } from './scenarios/index.mjs';
@@ -18,6 +19,7 @@ const { values: options } = parseArgs({
     targets: { type: 'string' },
     json: { type: 'string' },
     markdown: { type: 'string' },
+    tries: { type: 'string' },
     quiet: { type: 'boolean', default: false },
   },
 });
@@ -43,6 +45,7 @@ if (!Number.isInteger(rounds) || rounds < 1) {
   warn('--rounds wants a whole number above 0');
   process.exit(2);
 }
+limits.tries = Math.max(1, Number(options.tries ?? (options.quick ? 2 : 6)) || 1);
 const targets = [];
 for (const kind of chosen(options.targets, KINDS, 'target')) {
   const reason = missing(kind);

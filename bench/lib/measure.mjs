@@ -3,7 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Load } from '../load.mjs';
 import { canPin, coreBusyNs, cores, cpuBetween, cpuOf } from './proc.mjs';
 
-const MAX_TRIES = 6;
+/** How often a spoilt round is tried at most; `--tries`. */
+export const limits = { tries: 6 };
 /** Foreign time on the proxy's core above this share of the window spoils a round. */
 const FOREIGN_LIMIT = 0.03;
 const FOREIGN_FLOOR_NS = 40e6;
@@ -48,7 +49,7 @@ async function calm() {
 /** Tries until a round is clean; the cleanest one, marked, when none is. */
 export async function cleanRound(run, onDirty) {
   let best = null;
-  for (let attempt = 1; attempt <= MAX_TRIES; attempt += 1) {
+  for (let attempt = 1; attempt <= limits.tries; attempt += 1) {
     await calm();
     const result = await run();
     if (best === null || result.foreign < best.foreign) best = result;

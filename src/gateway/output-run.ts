@@ -8,25 +8,25 @@ const JOIN_LIMIT_BYTES = 64 * 1024;
 export class OutputRun {
   #pieces: Buffer[] = [];
   #bytes = 0;
+  /** The piece that may still grow: its first view, and the length it has by now. */
+  #open: Buffer | null = null;
+  #openBytes = 0;
 
   add(piece: Buffer): void {
     if (piece.length === 0) return;
-    const last = this.#pieces.at(-1);
     this.#bytes += piece.length;
-    if (
-      last !== undefined &&
-      last.buffer === piece.buffer &&
-      last.byteOffset + last.length === piece.byteOffset
-    ) {
-      this.#pieces[this.#pieces.length - 1] = Buffer.from(
-        last.buffer,
-        last.byteOffset,
-        last.length + piece.length,
-      );
-    } else this.#pieces.push(piece);
+    const open = this.#open;
+    if (open?.buffer === piece.buffer && open.byteOffset + this.#openBytes === piece.byteOffset) {
+      this.#openBytes += piece.length;
+      return;
+    }
+    this.#close();
+    this.#open = piece;
+    this.#openBytes = piece.length;
   }
 
   take(): Buffer | readonly Buffer[] | null {
+    this.#close();
     const pieces = this.#pieces;
     const bytes = this.#bytes;
     if (bytes === 0) return null;
@@ -34,5 +34,13 @@ export class OutputRun {
     this.#bytes = 0;
     if (pieces.length === 1) return pieces[0]!;
     return bytes <= JOIN_LIMIT_BYTES ? Buffer.concat(pieces, bytes) : pieces;
+  }
+
+  #close(): void {
+    const open = this.#open;
+    if (open === null) return;
+    const grown = this.#openBytes > open.length;
+    this.#pieces.push(grown ? Buffer.from(open.buffer, open.byteOffset, this.#openBytes) : open);
+    this.#open = null;
   }
 }

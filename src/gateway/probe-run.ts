@@ -18,6 +18,7 @@ export class ProbeRun implements AnswerListener {
   #parts: Buffer[] = [];
   #bytes = 0;
   #verdict: boolean | null = null;
+  #over = false;
   #resolve: (alive: boolean) => void = () => {};
 
   constructor(
@@ -35,6 +36,9 @@ export class ProbeRun implements AnswerListener {
       this.#call = new UpstreamCall(this.client, this.request, this, () => {
         clearTimeout(timer);
         signal.removeEventListener('abort', aborted);
+        // Only now: the next probe must not meet this one at the provider.
+        this.#over = true;
+        this.#settle();
       });
       try {
         this.#call.start();
@@ -83,6 +87,10 @@ export class ProbeRun implements AnswerListener {
     if (this.#verdict !== null) return;
     this.#verdict = alive;
     this.#call?.abort();
-    this.#resolve(alive);
+    this.#settle();
+  }
+
+  #settle(): void {
+    if (this.#over && this.#verdict !== null) this.#resolve(this.#verdict);
   }
 }

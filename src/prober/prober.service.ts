@@ -15,6 +15,8 @@ import { UpstreamRegistry } from '../upstreams/upstream.registry.js';
 @Injectable()
 export class ProberService implements OnModuleInit, OnApplicationShutdown {
   readonly #stop = new AbortController();
+  /** At most one for an upstream, also across rests. */
+  readonly #running = new Map<Upstream, AbortController>();
 
   constructor(
     private readonly registry: UpstreamRegistry,
@@ -35,6 +37,7 @@ export class ProberService implements OnModuleInit, OnApplicationShutdown {
 
   onApplicationShutdown(): void {
     this.#stop.abort();
+    for (const controller of this.#running.values()) controller.abort();
     for (const name of this.scheduler.getIntervals()) {
       if (name.startsWith('probe:')) this.scheduler.deleteInterval(name);
     }
@@ -43,16 +46,15 @@ export class ProberService implements OnModuleInit, OnApplicationShutdown {
   #watch(upstream: Upstream, backoff: Backoff): void {
     const name = `probe:${upstream.id}`;
     if (this.#stop.signal.aborted || this.scheduler.doesExist('interval', name)) return;
-    let running = false;
     const tick = () => {
-      if (backoff.restingMs(this.clock.now()) === 0) {
+      const now = this.clock.now();
+      if (backoff.restingMs(now) === 0) {
+        // Probes stop with the rest, also one that is under way.
+        this.#running.get(upstream)?.abort();
         this.scheduler.deleteInterval(name);
-      } else if (!running && backoff.probeAllowed(this.clock.now())) {
-        running = true;
+      } else if (!this.#running.has(upstream) && backoff.probeAllowed(now)) {
         // Trap: nobody catches what an interval throws; a probe never rejects.
-        void this.#probe(upstream, backoff).finally(() => {
-          running = false;
-        });
+        void this.#probe(upstream, backoff);
       }
     };
     const interval = setInterval(tick, timerDelay(upstream.config.probeIntervalMs));
@@ -61,8 +63,11 @@ export class ProberService implements OnModuleInit, OnApplicationShutdown {
   }
 
   async #probe(upstream: Upstream, backoff: Backoff): Promise<void> {
-    const alive = await this.sender.probe(upstream.config, this.#stop.signal);
-    if (this.#stop.signal.aborted) return;
+    const controller = new AbortController();
+    this.#running.set(upstream, controller);
+    const alive = await this.sender.probe(upstream.config, controller.signal);
+    this.#running.delete(upstream);
+    if (controller.signal.aborted) return;
     const provider = upstream.config.provider.id;
     this.metrics.probed(upstream.id, provider, alive);
     this.log.probed(upstream.id, provider, alive);

@@ -38,6 +38,11 @@ export class ChoiceSplitter {
     return this.#scanner.inside || this.#scanner.held !== '';
   }
 
+  /** All that comes is thought, up to the next `<`. */
+  get inThought(): boolean {
+    return this.#scanner.inside && this.#scanner.held === '';
+  }
+
   get holds(): boolean {
     return this.#scanner.held !== '';
   }

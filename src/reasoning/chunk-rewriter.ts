@@ -6,7 +6,7 @@ import { EMPTY_STRING, isEmptyValue, isJsonString, isNothing, joinJsonTexts } fr
 /** What makes a chunk one of its answer; it may stand on each of several events, all else on exactly one. */
 const IDENTITY = ['id', 'object', 'created', 'model', 'system_fingerprint', 'service_tier'] as const;
 const IDENTITY_KEYS: ReadonlySet<string> = new Set<string>([...IDENTITY, 'choices']);
-const CHOICE_KEYS: ReadonlySet<string> = new Set(['index', 'delta']);
+const CHOICE_KEYS: ReadonlySet<string> = new Set(['index', 'delta', 'finish_reason']);
 const REASONING = 'reasoning_content';
 
 type Member = readonly [key: string, value: Buffer];
@@ -86,6 +86,13 @@ export class ChunkRewriter {
   }
 }
 
+/** Whether a chunk of one choice says anything beside its content. */
+export function carriesMore(event: SseEvent): boolean {
+  const document = event.json?.fork();
+  document?.array('choices')?.object(0)?.object('delta')?.setRaw('content', EMPTY_STRING);
+  return document === undefined || carriesSomething(document);
+}
+
 /** The first event of several takes the role and the reasoning that was there along. */
 function takeFromDelta(delta: JsonDocument, piece: ThinkPiece, firstRole: boolean): Member[] {
   const members: Member[] = [];
@@ -109,6 +116,7 @@ function carriesSomething(chunk: JsonDocument): boolean {
   for (let i = 0; i < (choices?.length ?? 0); i++) {
     const choice = choices?.object(i);
     if (choice === undefined) return true;
+    if (!isEmptyValue(choice.raw('finish_reason'))) return true;
     for (const key of choice.keys()) if (!CHOICE_KEYS.has(key) && !isNothing(choice.raw(key))) return true;
     const delta = choice.object('delta');
     if (delta === undefined && !isNothing(choice.raw('delta'))) return true;

@@ -213,6 +213,13 @@ describe('ThinkTagTransform on streams', () => {
     );
   });
 
+  it('takes an empty finish_reason for none', () => {
+    const open = (text: string): string => chunk({ content: text }, 0, { finish_reason: '' });
+    const sent = send(role + open('<thi') + open('nk>a</') + open('think>b') + finish());
+    expect(read(sent)).toEqual(reference('<think>a</think>b'));
+    expect(deltasOf(sent)).toHaveLength(4);
+  });
+
   it('puts what was held and what comes with the end into the right order', () => {
     const sent = send(role + content('a<thi') + chunk({ content: 'n' }, 0, { finish_reason: 'length' }));
     expect(deltasOf(sent)).toEqual([
@@ -260,6 +267,25 @@ describe('ThinkTagTransform on streams', () => {
     expect(send('data: {"choices":\ndata: [{"delta":{"content":"a<think>"}}]}\n\n')).toBe(
       'data: {"choices":\ndata: [{"delta":{"content":"a"}}]}\n\n',
     );
+  });
+
+  it('is not deceived by an event that only looks like the one before', () => {
+    const like = (inner: string): string => `data: {"choices":[{"delta":{"content":${inner}}}]}\n\n`;
+    const open = like('"<think>x"') + like('"plain"');
+    const lastDelta = (inner: string): Delta | undefined => deltasOf(send(open + like(inner))).at(-1);
+    expect(lastDelta('"\\n\\\\"')).toEqual({ reasoning_content: '\n\\' });
+    expect(lastDelta('"a","content":"b"')).toEqual({ reasoning_content: 'b' });
+    expect(lastDelta('"a","reasoning_content":"R"')).toEqual({ reasoning_content: 'Ra' });
+    expect(lastDelta('"a","role":"x"')).toEqual({ role: 'x', reasoning_content: 'a' });
+    expect(lastDelta('"a</think>b"')).toEqual({ content: 'b' });
+    expect(lastDelta('"a\\u003c/think>b"')).toEqual({ content: 'b' });
+    expect(send(open + like('""')).endsWith(like('""'))).toBe(true);
+    expect(send(open + like('"a\\"')).endsWith(like('"a\\"'))).toBe(true);
+    const after = send(open + like('"</think>"') + like('"plain"'));
+    expect(after.endsWith(like('"plain"'))).toBe(true);
+    expect(deltasOf(send(`${open}${like('"a"')}`, 'strip'))).toEqual([]);
+    const usage = `data: {"choices":[{"delta":{"content":"a"}}],"usage":{"n":1}}\n\n`;
+    expect(send(open + usage + usage, 'strip')).toBe(usage.replace('"a"', '""').repeat(2));
   });
 
   it('sends a byte order mark once', () => {

@@ -2,8 +2,9 @@ import type { JsonArray, JsonDocument } from '../common/json/json-document.js';
 import type { SseEvent } from '../common/sse/sse-event.js';
 import type { StreamTransform } from '../contracts/stream.js';
 import { ChoiceSplitter } from './choice-splitter.js';
-import { ChunkRewriter, memberOf, ownEvent } from './chunk-rewriter.js';
-import { isEmptyValue, isJsonString, isNothing } from './json-text.js';
+import { carriesMore, ChunkRewriter, memberOf, ownEvent } from './chunk-rewriter.js';
+import { isEmptyValue, isJsonString, isNothing, mayHoldTag } from './json-text.js';
+import { ThoughtTemplate } from './thought-template.js';
 import { splitAnswer } from './whole-answer.js';
 
 /** `<` as it stands in JSON: plain, or escaped as Go's encoder does. */
@@ -25,6 +26,7 @@ export class ThinkTagTransform implements StreamTransform {
   /** Choices for which every event matters. Counted, so that many choices cost nothing per event. */
   #busy = 0;
   #roleSeen = false;
+  #template: { readonly choice: ChoiceSplitter; readonly thought: ThoughtTemplate } | null = null;
 
   constructor(mode: 'split' | 'strip') {
     this.#strip = mode === 'strip';
@@ -36,6 +38,7 @@ export class ThinkTagTransform implements StreamTransform {
   }
 
   push(event: SseEvent, emit: (event: SseEvent) => void): void {
+    if (this.#template?.choice.inThought === true && emitThought(this.#template.thought, event, emit)) return;
     const chunk = event.json;
     const choices = chunk?.array('choices');
     if (choices !== undefined && choices.length > 0) {
@@ -62,6 +65,7 @@ export class ThinkTagTransform implements StreamTransform {
   }
 
   #pushChoices(event: SseEvent, choices: JsonArray, emit: (event: SseEvent) => void): void {
+    if (this.#makeTemplate(event, choices) && emitThought(this.#template!.thought, event, emit)) return;
     const rewriter = new ChunkRewriter(event);
     let keepsRole = false;
     for (let at = 0; at < choices.length; at++) {
@@ -84,8 +88,7 @@ export class ThinkTagTransform implements StreamTransform {
     const delta = choice.object('delta');
     const firstRole = !state.roleSeen && isJsonString(delta?.raw('role'));
     if (firstRole) state.roleSeen = this.#roleSeen = true;
-    const ending =
-      !isNothing(choice.raw('finish_reason')) || ENDING_KEYS.some((key) => !isEmptyValue(delta?.raw(key)));
+    const ending = isEnding(choice, delta);
     const content = delta?.raw('content');
     let roleStays = firstRole;
     if (delta !== undefined && isJsonString(content)) {
@@ -99,6 +102,23 @@ export class ThinkTagTransform implements StreamTransform {
     if (ending && state.holds) rewriter.insert(state.index, state.flush());
     state.lastEvent = state.holds ? event : null;
     return roleStays;
+  }
+
+  /** True when this event is nothing but a piece of a thought, so that the next ones can be measured by it. */
+  #makeTemplate(event: SseEvent, choices: JsonArray): boolean {
+    const choice = choices.length === 1 ? choices.object(0) : undefined;
+    const delta = choice?.object('delta');
+    const content = delta?.raw('content');
+    if (choice === undefined || delta === undefined || !isJsonString(content) || mayHoldTag(content))
+      return false;
+    const state = this.#choice(choice);
+    const firstRole = !state.roleSeen && delta.has('role');
+    if (!state.inThought || firstRole || delta.has('reasoning_content') || isEnding(choice, delta))
+      return false;
+    if (this.#strip && carriesMore(event)) return false;
+    const thought = ThoughtTemplate.of(event.raw, content, this.#strip);
+    if (thought !== undefined) this.#template = { choice: state, thought };
+    return thought !== undefined;
   }
 
   #choice(choice: JsonDocument): ChoiceSplitter {
@@ -125,6 +145,21 @@ export class ThinkTagTransform implements StreamTransform {
 function isDone(event: SseEvent): boolean {
   const payload = event.payload;
   return payload !== undefined && payload.length < 64 && payload.toString('latin1').trim() === DONE;
+}
+
+function isEnding(choice: JsonDocument, delta: JsonDocument | undefined): boolean {
+  // Some providers say `"finish_reason":""` on every chunk: that ends nothing.
+  return (
+    !isEmptyValue(choice.raw('finish_reason')) || ENDING_KEYS.some((key) => !isEmptyValue(delta?.raw(key)))
+  );
+}
+
+/** False when the event is not like the template. */
+function emitThought(thought: ThoughtTemplate, event: SseEvent, emit: (event: SseEvent) => void): boolean {
+  const result = thought.apply(event.raw);
+  if (result === undefined) return false;
+  if (result !== null) emit(result);
+  return true;
 }
 
 /** A chunk without choices that comes behind all text: usage, or an error in the stream. */

@@ -30,7 +30,7 @@ const TAIL_BYTES = 64;
  * bytes are the same: the checksums merely choose what to look at.
  */
 export class ResumePoints {
-  /** By the checksum of the first bytes, last used last; in each the newest point first. */
+  /** By the checksum of the first bytes, last used last; in each the last used point first. */
   readonly #buckets = new Map<number, ResumePoint[]>();
 
   /** The longest known beginning of this history. */
@@ -47,7 +47,8 @@ export class ResumePoints {
     for (const point of candidates) {
       const hash = createHash('sha256').update(history.subarray(0, point.lengthBytes));
       if (hash.copy().digest('binary') !== point.sha256) continue;
-      this.#touch(key, bucket);
+      // To the front: of many branches from one point the point must outlive the branches.
+      this.#touch(key, [point, ...bucket.filter((other) => other !== point)]);
       return { point, hash };
     }
     return undefined;

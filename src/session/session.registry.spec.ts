@@ -159,6 +159,15 @@ describe('SessionChain', () => {
     );
   });
 
+  it('remembers a point from which many histories branch', () => {
+    const chain = new SessionChain();
+    const trunk = [user('x'.repeat(2000)), assistant('a')];
+    chain.follow(bytes(trunk));
+    for (let i = 0; i < 40; i++) {
+      expect(chain.follow(bytes([...trunk, user(`branch ${i}`)]))?.digests.length).toBe(2);
+    }
+  });
+
   it('goes on where it stopped', () => {
     const chain = new SessionChain();
     const history = Array.from({ length: 20 }, (_, i) => user(`${'x'.repeat(200)}${i}`));

@@ -1,6 +1,9 @@
-import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import type { Clock } from '../common/time/clock.js';
 import { ConfigStore } from '../config/config.store.js';
 import type { UpstreamConfig } from '../config/gateway-config.js';
+import { CLOCK } from '../contracts/ports.js';
+import { GatewayMetrics, type UpstreamState } from '../observability/metrics/gateway.metrics.js';
 import { BackoffService } from './backoff/backoff.service.js';
 import { ProviderClient } from './provider-client.js';
 import { Upstream } from './upstream.js';
@@ -14,9 +17,12 @@ export class UpstreamRegistry implements OnApplicationShutdown {
   constructor(
     store: ConfigStore,
     private readonly backoffs: BackoffService,
+    metrics: GatewayMetrics,
+    @Inject(CLOCK) private readonly clock: Clock,
   ) {
     for (const provider of store.current.providers) this.#clients.set(provider.id, new ProviderClient(provider));
     for (const upstream of store.current.upstreams) this.#upstreams.set(upstream.id, this.#make(upstream));
+    metrics.upstreamStates = () => this.#states();
   }
 
   get all(): Iterable<Upstream> {
@@ -31,6 +37,19 @@ export class UpstreamRegistry implements OnApplicationShutdown {
 
   onApplicationShutdown(): void {
     for (const client of this.#clients.values()) client.close();
+  }
+
+  *#states(): Iterable<UpstreamState> {
+    const now = this.clock.now();
+    for (const upstream of this.#upstreams.values()) {
+      yield {
+        id: upstream.id,
+        provider: upstream.config.provider.id,
+        inflight: upstream.slots.active,
+        failStreak: upstream.backoff?.streak ?? 0,
+        coolingSeconds: upstream.restingMs(now) / 1000,
+      };
+    }
   }
 
   #make(config: UpstreamConfig): Upstream {

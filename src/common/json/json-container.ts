@@ -78,7 +78,7 @@ export abstract class JsonContainer {
   }
 
   protected stringAt(slot: number): string | undefined {
-    if (this.#edits.length === 0) {
+    if (this.#edit(slot) === undefined) {
       const { index } = this;
       const start = index.valueStart(slot);
       if (index.source.byteAt(start) !== QUOTE) return undefined;
