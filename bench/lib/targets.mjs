@@ -12,7 +12,7 @@ const bench = dirname(dirname(fileURLToPath(import.meta.url)));
 const project = dirname(bench);
 const nodeOfProject = join(project, 'node_modules/.bin/node');
 export const node = existsSync(nodeOfProject) ? nodeOfProject : process.execPath;
-const main = join(project, 'dist/main.js');
+const main = process.env.BENCH_MAIN ?? join(project, 'dist/main.js');
 const portkeyDirectory = process.env.BENCH_PORTKEY_DIR ?? join(project, 'node_modules/@portkey-ai/gateway');
 const portkeyMain = join(portkeyDirectory, 'build/start-server.js');
 const nginx = '/usr/sbin/nginx';
@@ -21,7 +21,7 @@ const running = new Set();
 
 /** Why a target cannot be measured here, or null. */
 export function missing(kind) {
-  if (kind === 'us' && !existsSync(main)) return 'dist/main.js is not there: run `npm run build` first';
+  if (kind === 'us' && !existsSync(main)) return `${main} is not there: run \`npm run build\` first`;
   if (kind === 'portkey' && !existsSync(portkeyMain)) return '@portkey-ai/gateway is not installed (BENCH_PORTKEY_DIR)';
   if (kind === 'nginx' && !existsSync(nginx)) return `${nginx} is not there (Debian: nginx-light)`;
   return null;

@@ -230,11 +230,20 @@ export class AttemptRun implements AnswerListener, AnswerHost {
     if (this.#outcome !== null) return;
     this.dependencies.onCrash(this.exchange, error);
     if (this.committed) {
-      this.sink.cut();
+      this.#tellInterrupted();
       this.#end({ result: 'cancelled', answered: true, status: this.status });
     } else {
       this.#crash = { error };
       this.#end({ result: 'cancelled', answered: false, status: 0 });
+    }
+  }
+
+  /** In band where the answer has a way for it, else by breaking the connection. */
+  #tellInterrupted(): void {
+    try {
+      this.#reader?.broken({ result: 'cancelled', reason: 'interrupted by an error of the service' });
+    } catch {
+      this.sink.cut();
     }
   }
 

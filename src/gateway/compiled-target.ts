@@ -22,6 +22,8 @@ export interface CompiledTarget {
   readonly path: string;
   /** In lower case. */
   readonly fixedHeaderNames: ReadonlySet<string>;
+  /** The client's headers of these names never pass: fixed ones, and the session header, even where none is set. */
+  readonly replacedHeaderNames: ReadonlySet<string>;
   /** `accept-encoding`, `authorization` as a flat list. */
   readonly ownHeaders: readonly string[];
   /** The provider's fixed headers as a flat list; they win over all others. */

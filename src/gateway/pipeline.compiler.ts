@@ -60,6 +60,8 @@ export class PipelineCompiler {
       modelBytes: Buffer.from(JSON.stringify(config.model)),
       path: `${upstream.client.basePath}/chat/completions`,
       fixedHeaderNames: fixedNames,
+      replacedHeaderNames:
+        provider.sessionHeader === null ? fixedNames : new Set([...fixedNames, provider.sessionHeader]),
       ownHeaders: own.filter(([name]) => !fixedNames.has(name as string)).flat(),
       fixedHeaders: provider.headers.flat(),
       answerHeaders: [

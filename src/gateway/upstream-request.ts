@@ -11,12 +11,12 @@ export interface ClientPart {
 
 /** The request of one attempt: the client's headers, then those of the attempt, then ours, then the fixed ones. */
 export function upstreamRequest(target: CompiledTarget, attempt: Attempt, client: ClientPart): UpstreamRequest {
-  const { fixedHeaderNames } = target;
+  const { fixedHeaderNames, replacedHeaderNames } = target;
   const headers: string[] = [];
   const { passedHeaders } = client;
   for (let i = 0; i < passedHeaders.length; i += 2) {
     const name = passedHeaders[i] as string;
-    if (fixedHeaderNames.has(name) || attempt.headers.has(name)) continue;
+    if (replacedHeaderNames.has(name) || attempt.headers.has(name)) continue;
     headers.push(name, passedHeaders[i + 1] as string);
   }
   if (!fixedHeaderNames.has('content-type')) headers.push('content-type', client.contentType);

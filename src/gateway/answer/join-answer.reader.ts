@@ -30,7 +30,7 @@ export class JoinAnswerReader implements AnswerReader {
 
   end(): void {
     this.#decoder.end((event) => this.#joiner.push(event));
-    if (this.#joiner.error) {
+    if (this.#joiner.error || this.#joiner.interrupted) {
       this.host.fail({ result: '5xx', status: this.host.status, reason: 'returned an error event' });
       return;
     }
