@@ -49,7 +49,11 @@ export const goals = {
     goal: [check('us', 'nest-empty', 1.15)],
     seen: 'Fastify 600 · Nest 1,240',
   },
-  'big-config': { first: [check('us', 'us-small', 1.1)], goal: [check('us', 'us-small', 1.03)], seen: 'must not grow' },
+  'big-config': {
+    first: [check('us', 'us-small', 1.1)],
+    goal: [check('us', 'us-small', 1.03)],
+    seen: 'must not grow',
+  },
   session: { first: [], goal: [check('us', 'us-off', 2.0)], seen: '–' },
   failover: { first: [], goal: [check('us', 'us-plain', 2.1)], seen: '–' },
 };
@@ -65,7 +69,8 @@ export function evaluate({ of, to, atMost, metric = 'median' }, variants) {
 
 export function ratioOf(ours, theirs, metric = 'median') {
   if (!Number.isFinite(ours?.[metric]) || !Number.isFinite(theirs?.[metric])) return null;
-  if (metric !== 'median' || ours.rounds?.length !== theirs.rounds?.length) return ours[metric] / theirs[metric];
+  if (metric !== 'median' || ours.rounds?.length !== theirs.rounds?.length)
+    return ours[metric] / theirs[metric];
   return median(ours.rounds.map((value, i) => value / theirs.rounds[i]));
 }
 

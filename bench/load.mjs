@@ -8,6 +8,7 @@ const STAMP = Buffer.from('"t":');
 // Reading is synchronous per socket, so that all sockets may share one buffer: no allocation per read.
 const shared = Buffer.allocUnsafeSlow(256 * 1024);
 const MAX_ERROR_SAMPLES = 5;
+const CONNECTS_AT_ONCE = 100;
 
 /** One request as a single buffer; a head per target, because the port stands in it. */
 export function buildRequest({ port, path = '/v1/chat/completions', headers = {}, body }) {
@@ -55,11 +56,15 @@ export class Load {
     return this.#running;
   }
 
-  /** Opens all connections, sends nothing yet. */
+  /** Opens all connections, a few at a time (a listener's backlog is 511 in Node); sends nothing yet. */
   async open() {
     const { connections } = this.#options;
-    for (let i = 0; i < connections; i += 1) this.#connections.push(new Connection(this, i));
-    await Promise.all(this.#connections.map((connection) => connection.connect()));
+    for (let from = 0; from < connections; from += CONNECTS_AT_ONCE) {
+      const count = Math.min(CONNECTS_AT_ONCE, connections - from);
+      const batch = Array.from({ length: count }, (_, i) => new Connection(this, from + i));
+      this.#connections.push(...batch);
+      await Promise.all(batch.map((connection) => connection.connect()));
+    }
   }
 
   start() {
@@ -83,7 +88,8 @@ export class Load {
       const done = new Promise((resolve) => {
         this.#idle = resolve;
       });
-      if ((await Promise.race([late, done])) === 'late') this.fail(`${this.#inFlight} answers missing after the end`);
+      if ((await Promise.race([late, done])) === 'late')
+        this.fail(`${this.#inFlight} answers missing after the end`);
       clearTimeout(timer);
     }
   }
@@ -275,7 +281,8 @@ class Connection {
 
   #content(data, from, to) {
     const { expectStream, delays } = this.#load.options;
-    if (this.#status !== 200 && this.#tail.length < 300) this.#tail += data.latin1Slice(from, Math.min(to, from + 300));
+    if (this.#status !== 200 && this.#tail.length < 300)
+      this.#tail += data.latin1Slice(from, Math.min(to, from + 300));
     if (!expectStream || this.#status !== 200) return;
     const piece = data.subarray(from, to);
     let count = 0;
@@ -290,7 +297,8 @@ class Connection {
     }
     this.#events += count;
     this.#load.events += count;
-    this.#tail = (piece.length < 8 ? this.#tail : '') + piece.latin1Slice(Math.max(0, piece.length - 8), piece.length);
+    this.#tail =
+      (piece.length < 8 ? this.#tail : '') + piece.latin1Slice(Math.max(0, piece.length - 8), piece.length);
     if (delays) this.#readStamps(piece);
   }
 

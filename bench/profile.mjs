@@ -5,7 +5,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { Load } from './load.mjs';
 import { cpuBetween, cpuOf, pinSelf } from './lib/proc.mjs';
-import { environmentArgs, missing, startProvider, startTarget, stopAll, temporaryDirectory } from './lib/targets.mjs';
+import {
+  environmentArgs,
+  missing,
+  startProvider,
+  startTarget,
+  stopAll,
+  temporaryDirectory,
+} from './lib/targets.mjs';
 import { cpuScenarios, loadOf, unitsOf } from './scenarios/cpu.mjs';
 
 const { values: options } = parseArgs({
@@ -40,7 +47,12 @@ if (variant === undefined) fail(`--variant is one of ${variants.map(({ name }) =
 const reason = missing(variant.kind);
 if (reason !== null) fail(`${variant.kind}: ${reason}`);
 
-const nodeArgs = [...environmentArgs(), '--cpu-prof', `--cpu-prof-dir=${directory}`, '--cpu-prof-interval=500'];
+const nodeArgs = [
+  ...environmentArgs(),
+  '--cpu-prof',
+  `--cpu-prof-dir=${directory}`,
+  '--cpu-prof-interval=500',
+];
 const target = await startTarget({ ...variant, directory, nodeArgs });
 const load = new Load(loadOf(scenario, variant)(target));
 const units = unitsOf(scenario, provider);
@@ -82,17 +94,26 @@ profile.samples.forEach((id, i) => {
   if (name !== '(idle)') total += delta;
 });
 
-print(`${scenario.name} ${variant.name}: ${(cpuNs / 1000 / count).toFixed(1)} ${scenario.unit} under the profiler`);
-print(`${count} units in ${options.seconds} s, ${load.errors} errors${load.errors > 0 ? `: ${load.errorSamples}` : ''}`);
+print(
+  `${scenario.name} ${variant.name}: ${(cpuNs / 1000 / count).toFixed(1)} ${scenario.unit} under the profiler`,
+);
+print(
+  `${count} units in ${options.seconds} s, ${load.errors} errors${load.errors > 0 ? `: ${load.errorSamples}` : ''}`,
+);
 print('  self %   µs/unit  function');
 self.delete('(idle)');
 const ranked = [...self].sort((a, b) => b[1] - a[1]).slice(0, Number(options.top));
 for (const [name, micros] of ranked) {
-  print(`${((100 * micros) / total).toFixed(2).padStart(8)} ${(micros / count).toFixed(2).padStart(9)}  ${name}`);
+  print(
+    `${((100 * micros) / total).toFixed(2).padStart(8)} ${(micros / count).toFixed(2).padStart(9)}  ${name}`,
+  );
 }
 process.exit(load.errors > 0 ? 1 : 0);
 
 function nameOf({ functionName, url, lineNumber }) {
-  const place = url.replace(/^file:\/\//, '').replace(/^.*\/node_modules\//, '').replace(/^.*\/dist\//, 'dist/');
+  const place = url
+    .replace(/^file:\/\//, '')
+    .replace(/^.*\/node_modules\//, '')
+    .replace(/^.*\/dist\//, 'dist/');
   return `${functionName || '(anonymous)'}${place === '' ? '' : `  ${place}:${lineNumber + 1}`}`;
 }

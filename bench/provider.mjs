@@ -17,7 +17,10 @@ const COMPLETION = JSON.stringify({
   choices: [
     {
       index: 0,
-      message: { role: 'assistant', content: 'Four. Two and two make four, as they have done for a good while now.' },
+      message: {
+        role: 'assistant',
+        content: 'Four. Two and two make four, as they have done for a good while now.',
+      },
       logprobs: null,
       finish_reason: 'stop',
     },
@@ -25,7 +28,9 @@ const COMPLETION = JSON.stringify({
   usage: { prompt_tokens: 57, completion_tokens: 17, total_tokens: 74 },
   system_fingerprint: 'fp_bench',
 });
-const ERROR = JSON.stringify({ error: { message: 'overloaded', type: 'server_error', param: null, code: null } });
+const ERROR = JSON.stringify({
+  error: { message: 'overloaded', type: 'server_error', param: null, code: null },
+});
 const answer = (status, body) =>
   Buffer.from(
     `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\nx-request-id: bench\r\n` +
@@ -50,19 +55,21 @@ function event(content, finishReason = null, extra = '') {
   return `data: ${data}\n\n`;
 }
 
-/** The N writes of a stream; the last one carries `[DONE]` and the end of the answer. */
+/** The N writes of a stream, few buffers however long it is; the last one carries `[DONE]` and the end of the answer. */
 function script(count, thinking) {
   const half = Math.floor(count / 2);
-  const writes = [];
-  for (let i = 0; i < count; i += 1) {
-    let content = ' word';
-    if (thinking && i === 0) content = '<think> word';
-    if (thinking && i === half) content = ' word</think>';
-    const last = i === count - 1;
-    const text = httpChunk(event(content, last ? 'stop' : null));
-    writes.push(Buffer.from(last ? `${text}${httpChunk('data: [DONE]\n\n')}0\r\n\r\n` : text));
-  }
-  return writes;
+  const middle = Buffer.from(httpChunk(event(' word')));
+  const opening = Buffer.from(httpChunk(event('<think> word')));
+  const closing = Buffer.from(httpChunk(event(' word</think>')));
+  const end = Buffer.from(`${httpChunk(event(' word', 'stop'))}${httpChunk('data: [DONE]\n\n')}0\r\n\r\n`);
+  return {
+    count,
+    at(i) {
+      if (i === count - 1) return end;
+      if (thinking && i === 0) return opening;
+      return thinking && i === half ? closing : middle;
+    },
+  };
 }
 
 function stream(socket, writes, intervalMs, stamped) {
@@ -70,9 +77,9 @@ function stream(socket, writes, intervalMs, stamped) {
   stats.active += 1;
   let next = 0;
   const timer = setInterval(() => {
-    const last = next === writes.length - 1;
+    const last = next === writes.count - 1;
     if (stamped && !last) socket.write(httpChunk(event(' word', null, `"t":${now()},`)));
-    else socket.write(writes[next]);
+    else socket.write(writes.at(next));
     stats.events += 1;
     next += 1;
     if (last) stop();

@@ -3,7 +3,7 @@
 // as wide, and parsing and writing JSON several times as dear.
 const SENTENCE =
   'The scheduler kept one slot per card, so the second request waited; "why not spill?", asked the reviewer — «почему нет?», 为什么不呢?\n' +
-  '```js\nconst lease = claim(candidates);\nif (!lease) return \'busy\';\n```\n';
+  "```js\nconst lease = claim(candidates);\nif (!lease) return 'busy';\n```\n";
 
 export function chat({ model, messages, stream = false, extra = {} }) {
   return JSON.stringify({ model, messages, ...extra, stream });
@@ -15,8 +15,14 @@ export function small(model, stream = false) {
     model,
     stream,
     messages: [
-      { role: 'system', content: 'You are a helpful assistant. Answer briefly, and say so when you do not know.' },
-      { role: 'user', content: 'What is two plus two, and has it ever been anything else? Answer in one sentence.' },
+      {
+        role: 'system',
+        content: 'You are a helpful assistant. Answer briefly, and say so when you do not know.',
+      },
+      {
+        role: 'user',
+        content: 'What is two plus two, and has it ever been anything else? Answer in one sentence.',
+      },
     ],
     extra: { temperature: 0.7, max_tokens: 256, top_p: 1, user: 'bench-user-0001', presence_penalty: 0 },
   });

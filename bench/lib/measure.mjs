@@ -54,7 +54,7 @@ export async function cleanRound(run, onDirty) {
     const result = await run();
     if (best === null || result.foreign < best.foreign) best = result;
     if (result.clean) return result;
-    onDirty?.(result, attempt);
+    if (attempt < limits.tries) onDirty?.(result);
   }
   return best;
 }

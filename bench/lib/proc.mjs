@@ -85,7 +85,8 @@ export function coreBusyNs(core) {
 /** Memory in kB: `VmRSS` now, `VmHWM` at its peak. */
 export function memoryOf(pid, field = 'VmRSS') {
   return tree(pid).reduce(
-    (sum, each) => sum + Number(new RegExp(`^${field}:\\s+(\\d+)`, 'm').exec(read(`/proc/${each}/status`))?.[1] ?? 0),
+    (sum, each) =>
+      sum + Number(new RegExp(`^${field}:\\s+(\\d+)`, 'm').exec(read(`/proc/${each}/status`))?.[1] ?? 0),
     0,
   );
 }

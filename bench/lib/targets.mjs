@@ -1,6 +1,15 @@
 // Starts the proxies under test on their core and knows how each one wants to be asked.
 import { spawn, fork } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, openSync, closeSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  closeSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import net from 'node:net';
 import os from 'node:os';
 import { dirname, join } from 'node:path';
@@ -22,7 +31,8 @@ const running = new Set();
 /** Why a target cannot be measured here, or null. */
 export function missing(kind) {
   if (kind === 'us' && !existsSync(main)) return `${main} is not there: run \`npm run build\` first`;
-  if (kind === 'portkey' && !existsSync(portkeyMain)) return '@portkey-ai/gateway is not installed (BENCH_PORTKEY_DIR)';
+  if (kind === 'portkey' && !existsSync(portkeyMain))
+    return '@portkey-ai/gateway is not installed (BENCH_PORTKEY_DIR)';
   if (kind === 'nginx' && !existsSync(nginx)) return `${nginx} is not there (Debian: nginx-light)`;
   return null;
 }
@@ -107,7 +117,12 @@ function launch(kind, { directory, port, upstream, config, nodeArgs }) {
       };
     case 'nginx':
       writeFileSync(join(directory, 'nginx.conf'), nginxConfig(directory, port, upstream));
-      return { command: nginx, args: ['-p', directory, '-c', join(directory, 'nginx.conf')], env: {}, ready: '/' };
+      return {
+        command: nginx,
+        args: ['-p', directory, '-c', join(directory, 'nginx.conf')],
+        env: {},
+        ready: '/',
+      };
     default:
       throw new Error(`unknown target: ${kind}`);
   }
@@ -139,7 +154,14 @@ http {
  * One running proxy. `name` is how the report calls it (several of the same kind may run), `upstream` the base url of
  * the provider behind it.
  */
-export async function startTarget({ name, kind = name, upstream, config, directory, nodeArgs = environmentArgs() }) {
+export async function startTarget({
+  name,
+  kind = name,
+  upstream,
+  config,
+  directory,
+  nodeArgs = environmentArgs(),
+}) {
   const port = await freePort();
   const home = join(directory, `${name}-${port}`);
   mkdirSync(home, { recursive: true });

@@ -33,8 +33,16 @@ export function standard({ upstream, think = 'off', sessionHeader = null, reques
 export function big({ upstream, providers = 10, upstreams = 2000, models = 10_000 }) {
   const base = standard({ upstream });
   const extra = {
-    providers: range(providers).map((i) => ({ ...base.providers[0], id: `p${i}`, key: `bench-key-of-provider-${i}` })),
-    upstreams: range(upstreams - 3).map((i) => ({ id: `u${i}`, provider: `p${i % providers}`, model: 'real-model' })),
+    providers: range(providers).map((i) => ({
+      ...base.providers[0],
+      id: `p${i}`,
+      key: `bench-key-of-provider-${i}`,
+    })),
+    upstreams: range(upstreams - 3).map((i) => ({
+      id: `u${i}`,
+      provider: `p${i % providers}`,
+      model: 'real-model',
+    })),
     models: range(models - 1).map((i) => ({
       name: `big-${i}`,
       upstreams: [0, 1, 2].map((k) => `u${(i + k) % (upstreams - 3)}`),

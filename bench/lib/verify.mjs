@@ -46,9 +46,15 @@ async function verify(target, body, provider, errors) {
     const got = JSON.parse(sent);
     const asked = JSON.parse(body);
     if (!String(got.model).startsWith('real-model')) problems.push(`model is ${got.model}`);
-    if (JSON.stringify(got.messages) !== JSON.stringify(asked.messages)) problems.push('messages were changed');
+    if (JSON.stringify(got.messages) !== JSON.stringify(asked.messages))
+      problems.push('messages were changed');
     if (!/\r\nauthorization: Bearer bench-key/i.test(head)) problems.push('no key of the provider');
-    if (target.kind === 'us' && PATCHED.test(asked.model) && asked.temperature !== undefined && got.temperature !== 0.2) {
+    if (
+      target.kind === 'us' &&
+      PATCHED.test(asked.model) &&
+      asked.temperature !== undefined &&
+      got.temperature !== 0.2
+    ) {
       problems.push('the patch is missing');
     }
   }

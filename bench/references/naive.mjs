@@ -18,7 +18,8 @@ app.post('/v1/chat/completions', async (incoming, reply) => {
     dispatcher,
   });
   reply.code(answer.statusCode).header('content-type', answer.headers['content-type']);
-  if (answer.headers['content-length'] !== undefined) reply.header('content-length', answer.headers['content-length']);
+  if (answer.headers['content-length'] !== undefined)
+    reply.header('content-length', answer.headers['content-length']);
   return reply.send(answer.body);
 });
 

@@ -12,7 +12,9 @@ const dispatcher = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
 const app = Fastify({ bodyLimit: 64 * 1024 * 1024 });
 
 app.removeAllContentTypeParsers();
-app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) =>
+  done(null, body),
+);
 app.get('/healthz', async () => ({ status: 'ok' }));
 
 /** Past the string that begins at `at`. */
@@ -31,7 +33,7 @@ function stringEnd(bytes, at) {
 function modelRange(bytes) {
   let depth = 0;
   let isKey = false;
-  for (let at = 0; at < bytes.length; ) {
+  for (let at = 0; at < bytes.length;) {
     const byte = bytes[at];
     if (byte === 0x22) {
       const end = stringEnd(bytes, at);

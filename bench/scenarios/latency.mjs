@@ -50,7 +50,11 @@ async function run(context) {
       if (target === null) continue;
       entries.push({ target, rounds: [] });
       progress(`warm-up ${kind}`);
-      const warm = ({ port, headers }) => ({ ...options({ port, headers }), connections: 8, latencies: false });
+      const warm = ({ port, headers }) => ({
+        ...options({ port, headers }),
+        connections: 8,
+        latencies: false,
+      });
       const limits = quick ? { minimumMs: 2000, maximumMs: 3000 } : { minimumMs: 4000, maximumMs: 6000 };
       await warmUp(target, warm, { ...limits, unitsOf: (load) => load.completed, errors });
     }

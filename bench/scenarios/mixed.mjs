@@ -71,10 +71,15 @@ async function run(context) {
       for (const entry of entries) {
         const result = await cleanRound(
           () => once(entry.target, quick ? 4100 : 8100),
-          (dirty) => progress(`round ${round} ${entry.target.name}: cores shared (${(dirty.foreign * 100).toFixed(1)} %), again`),
+          (dirty) =>
+            progress(
+              `round ${round} ${entry.target.name}: cores shared (${(dirty.foreign * 100).toFixed(1)} %), again`,
+            ),
         );
         entry.rounds.push(result);
-        progress(`round ${round}/${rounds} ${entry.target.name} p99 ${result.value.toFixed(1)} p50 ${result.p50.toFixed(1)}`);
+        progress(
+          `round ${round}/${rounds} ${entry.target.name} p99 ${result.value.toFixed(1)} p50 ${result.p50.toFixed(1)}`,
+        );
       }
     }
     return {

@@ -1,6 +1,12 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { IsOptional, IsString } from 'class-validator';
-import { type Exchange, type ExchangeInterceptor, type ExchangeOutcome, Order, RegisterInterceptor } from 'llm-proxy/contracts';
+import {
+  type Exchange,
+  type ExchangeInterceptor,
+  type ExchangeOutcome,
+  Order,
+  RegisterInterceptor,
+} from 'llm-proxy/contracts';
 
 class AuditConfig {
   /** Printed before each line. */

@@ -20,6 +20,8 @@ export interface ExchangeInput {
 /** The engine's side of an {@link Exchange}: what changes while it runs. Made by the HTTP layer, finished by the gateway. */
 export class GatewayExchange implements Exchange {
   readonly attempts: AttemptRecord[] = [];
+  /** Its place among the running exchanges; theirs to set. */
+  place = -1;
   #model: ModelConfig | null = null;
   #notes: Map<symbol, unknown> | null = null;
   #controller: AbortController | null = null;

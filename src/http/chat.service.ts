@@ -42,7 +42,9 @@ export class ChatService {
     });
     const { presence } = context;
     if (presence === null || presence.left) return;
-    presence.onLeft = () => exchange.giveUp('client_gone');
+    // Not assigned as a literal: see the trap in AttemptRun.
+    const left = () => exchange.giveUp('client_gone');
+    presence.onLeft = left;
     void this.gateway.handle(exchange, new HttpResponseSink(reply.raw, context.headers));
   }
 }

@@ -3,7 +3,8 @@ import type { Socket } from 'node:net';
 
 const PRESENT = Symbol('llm-proxy:present');
 
-type WatchedSocket = Socket & { [PRESENT]?: Set<ClientPresence> };
+/** More than one only where requests are pipelined. */
+type WatchedSocket = Socket & { [PRESENT]?: ClientPresence[] };
 
 /**
  * Whether the client of one request is still there. Ends once, when its answer is complete or its connection closed.
@@ -15,7 +16,7 @@ export class ClientPresence {
   /** Called at once when the client leaves before its answer was given to the network in full. */
   onLeft: (() => void) | null = null;
   #over = false;
-  readonly #others: Set<ClientPresence>;
+  readonly #others: ClientPresence[];
 
   constructor(
     request: IncomingMessage,
@@ -23,7 +24,7 @@ export class ClientPresence {
     private readonly ended: () => void,
   ) {
     this.#others = presencesOf(request.socket);
-    this.#others.add(this);
+    this.#others.push(this);
     response.on('close', () => this.end());
     // Trap: without a listener a late error of the response would end the process.
     response.on('error', () => {});
@@ -36,19 +37,19 @@ export class ClientPresence {
   end(): void {
     if (this.#over) return;
     this.#over = true;
-    this.#others.delete(this);
+    this.#others.splice(this.#others.indexOf(this), 1);
     this.ended();
     if (!this.response.writableFinished) this.onLeft?.();
   }
 }
 
-function presencesOf(socket: WatchedSocket): Set<ClientPresence> {
+function presencesOf(socket: WatchedSocket): ClientPresence[] {
   const known = socket[PRESENT];
   if (known !== undefined) return known;
-  const presences = new Set<ClientPresence>();
+  const presences: ClientPresence[] = [];
   socket[PRESENT] = presences;
   socket.once('close', () => {
-    for (const presence of presences) presence.end();
+    for (const presence of [...presences]) presence.end();
   });
   return presences;
 }

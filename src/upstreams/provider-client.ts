@@ -52,7 +52,9 @@ export class ProviderClient {
       connection.destroy(() => {});
       return;
     }
-    connection.onClose = () => this.#forget(connection);
+    // Not assigned as a literal: V8 would put the closure into the old generation at once.
+    const forget = () => this.#forget(connection);
+    connection.onClose = forget;
     this.#idle.push(connection);
   }
 

@@ -1,0 +1,208 @@
+import { SchedulerRegistry } from '@nestjs/schedule';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { loadConfig } from '../config/loader/load-config.js';
+import type { UpstreamConfig } from '../config/gateway-config.js';
+import type { ProbeSender } from '../contracts/ports.js';
+import type { GatewayLog } from '../observability/log/gateway-log.js';
+import type { GatewayMetrics } from '../observability/metrics/gateway.metrics.js';
+import { BackoffService } from '../upstreams/backoff/backoff.service.js';
+import type { Backoff } from '../upstreams/backoff/backoff.js';
+import type { ProviderClient } from '../upstreams/provider-client.js';
+import { Upstream } from '../upstreams/upstream.js';
+import type { UpstreamRegistry } from '../upstreams/upstream.registry.js';
+import { ProberService } from './prober.service.js';
+
+interface Probe {
+  readonly upstream: string;
+  readonly signal: AbortSignal;
+  answer(alive: boolean): Promise<void>;
+}
+
+/** Probes wait until the test answers them. */
+class ManualSender implements ProbeSender {
+  readonly probes: Probe[] = [];
+  running = 0;
+  most = 0;
+
+  probe(upstream: UpstreamConfig, signal: AbortSignal): Promise<boolean> {
+    this.running++;
+    this.most = Math.max(this.most, this.running);
+    return new Promise((resolve) => {
+      const answer = async (alive: boolean) => {
+        this.running--;
+        resolve(alive);
+        await settled();
+      };
+      this.probes.push({ upstream: upstream.id, signal, answer });
+    });
+  }
+
+  get last(): Probe {
+    return this.probes.at(-1) as Probe;
+  }
+}
+
+async function settled(): Promise<void> {
+  for (let i = 0; i < 5; i++) await Promise.resolve();
+}
+
+function setUp(upstreams: object[], provider: object = {}) {
+  const result = loadConfig(
+    {
+      text: JSON.stringify({
+        providers: [{ id: 'p', url: 'http://127.0.0.1:9/v1', ...provider }],
+        upstreams: upstreams.map((extra, i) => ({ id: `u${i}`, provider: 'p', model: 'm', ...extra })),
+        models: [{ name: 'm', upstreams: upstreams.map((_, i) => `u${i}`) }],
+      }),
+    },
+    {},
+  );
+  if (!result.ok) throw new Error(JSON.stringify(result.problems));
+  const counters = new BackoffService();
+  const all = result.config.upstreams.map(
+    (config) => new Upstream(config, {} as ProviderClient, counters.counterFor(config)),
+  );
+  const sender = new ManualSender();
+  const pings: string[] = [];
+  const scheduler = new SchedulerRegistry();
+  const prober = new ProberService(
+    { all } as unknown as UpstreamRegistry,
+    scheduler,
+    sender,
+    { now: () => performance.now() },
+    { probed: (id: string, _: string, ok: boolean) => pings.push(`${id} ${ok ? 'ok' : 'fail'}`) } as unknown as GatewayMetrics,
+    { probed: () => {} } as unknown as GatewayLog,
+  );
+  prober.onModuleInit();
+  const fail = (i: number, retryAfterMs?: number) =>
+    (all[i]?.backoff as Backoff).failed(performance.now(), performance.now(), retryAfterMs);
+  return { all, sender, pings, scheduler, prober, fail };
+}
+
+const after = (ms: number) => vi.advanceTimersByTimeAsync(ms);
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe('ProberService', () => {
+  it('asks a resting upstream each interval, and puts it back at once when it is alive', async () => {
+    const { all, sender, pings, fail } = setUp([{ backoff: 'PT1M', probe_interval: 'PT0.3S' }]);
+    fail(0);
+    await after(299);
+    expect(sender.probes).toHaveLength(0);
+    await after(1);
+    expect(sender.probes).toHaveLength(1);
+    await sender.last.answer(false);
+    expect(all[0]?.backoff?.streak).toBe(1);
+    await after(300);
+    expect(sender.probes).toHaveLength(2);
+    await sender.last.answer(true);
+    expect(all[0]?.restingMs(performance.now())).toBe(0);
+    expect(all[0]?.backoff?.streak).toBe(0);
+    expect(pings).toEqual(['u0 fail', 'u0 ok']);
+    await after(5000);
+    expect(sender.probes).toHaveLength(2);
+  });
+
+  it('has no timer while nothing rests, and lets go of the one it had', async () => {
+    const { scheduler, sender, fail } = setUp([{ backoff: 'PT1M', probe_interval: 'PT0.3S' }]);
+    expect(scheduler.getIntervals()).toEqual([]);
+    fail(0);
+    expect(scheduler.getIntervals()).toHaveLength(1);
+    await after(300);
+    await sender.last.answer(true);
+    await after(300);
+    expect(scheduler.getIntervals()).toEqual([]);
+  });
+
+  it('never overlaps for one upstream, within a rest or across rests', async () => {
+    const { sender, fail } = setUp([{ backoff: 'PT1M', probe_interval: 'PT0.2S' }]);
+    fail(0);
+    await after(900);
+    expect(sender.probes).toHaveLength(1);
+    // The rest ends by time with the probe still under way; it is aborted but has not let go yet.
+    await after(400);
+    expect(sender.last.signal.aborted).toBe(true);
+    fail(0);
+    await after(1000);
+    expect(sender.probes).toHaveLength(1);
+    await sender.last.answer(false);
+    await after(200);
+    expect(sender.probes).toHaveLength(2);
+    expect(sender.most).toBe(1);
+  });
+
+  it('changes and counts nothing for a probe that was stopped', async () => {
+    const { all, sender, pings, fail } = setUp([{ backoff: 'PT1M', probe_interval: 'PT0.2S' }]);
+    fail(0);
+    await after(1300);
+    expect(sender.last.signal.aborted).toBe(true);
+    fail(0);
+    await sender.last.answer(true);
+    expect(all[0]?.backoff?.streak).toBe(2);
+    expect(pings).toEqual([]);
+  });
+
+  it('never lengthens a rest', async () => {
+    const { all, sender, fail } = setUp([{ backoff: 'PT1M', probe_interval: 'PT0.2S' }]);
+    fail(0);
+    for (let i = 0; i < 4; i++) {
+      await after(200);
+      await sender.last.answer(false);
+    }
+    expect(all[0]?.restingMs(performance.now())).toBe(200);
+  });
+
+  it('sends none before the time that Retry-After named', async () => {
+    const { sender, fail } = setUp([{ backoff: 'PT1M', probe_interval: 'PT0.5S' }]);
+    fail(0, 4000);
+    await after(3900);
+    expect(sender.probes).toHaveLength(0);
+    fail(0);
+    await after(600);
+    expect(sender.probes).toHaveLength(1);
+  });
+
+  it('sends none where the interval is 0, or where nothing ever rests', async () => {
+    const { sender, fail, scheduler } = setUp([{ backoff: 'PT1M', probe_interval: 'PT0S' }, {}]);
+    fail(0);
+    await after(60_000);
+    expect(sender.probes).toHaveLength(0);
+    expect(scheduler.getIntervals()).toEqual([]);
+  });
+
+  it('does not turn a huge interval into one of a millisecond', async () => {
+    const { sender, fail } = setUp([{ backoff: 'P1Y', probe_interval: 'P1Y' }]);
+    fail(0, 200 * 24 * 3_600_000);
+    await after(60_000);
+    expect(sender.probes).toHaveLength(0);
+  });
+
+  it('asks each upstream of a shared counter, and one that is alive ends the rest of all', async () => {
+    const { all, sender, fail } = setUp([{}, {}], { backoff: 'PT1M', probe_interval: 'PT0.2S' });
+    fail(0);
+    await after(200);
+    expect(sender.probes.map(({ upstream }) => upstream)).toEqual(['u0', 'u1']);
+    await sender.probes[1]?.answer(true);
+    expect(all.map((upstream) => upstream.restingMs(performance.now()))).toEqual([0, 0]);
+    await after(200);
+    expect(sender.probes[0]?.signal.aborted).toBe(true);
+  });
+
+  it('ends everything at the shutdown and begins nothing after it', async () => {
+    const { prober, scheduler, sender, fail } = setUp([{ backoff: 'PT1M', probe_interval: 'PT0.2S' }, { backoff: 'PT1M' }]);
+    fail(0);
+    await after(200);
+    prober.onApplicationShutdown();
+    expect(sender.last.signal.aborted).toBe(true);
+    expect(scheduler.getIntervals()).toEqual([]);
+    fail(1);
+    await after(5000);
+    expect(sender.probes).toHaveLength(1);
+  });
+});

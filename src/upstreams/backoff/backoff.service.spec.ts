@@ -1,0 +1,36 @@
+import { describe, expect, it } from 'vitest';
+import type { DurationSetting, ProviderConfig, UpstreamConfig } from '../../config/gateway-config.js';
+import { BackoffService } from './backoff.service.js';
+
+const minute: DurationSetting = { text: 'PT1M', ms: 60_000 };
+const hour: DurationSetting = { text: 'PT1H', ms: 3_600_000 };
+
+function upstream(provider: string, shared: DurationSetting | null, own: DurationSetting | null): UpstreamConfig {
+  return { backoff: own, provider: { id: provider, backoff: shared } as ProviderConfig } as UpstreamConfig;
+}
+
+describe('BackoffService', () => {
+  it('shares one counter among the upstreams of a provider that have none of their own', () => {
+    const service = new BackoffService();
+    const first = service.counterFor(upstream('p', minute, null));
+    const second = service.counterFor(upstream('p', minute, null));
+    expect(first).toBe(second);
+    first?.failed(0, 0);
+    expect(second?.restingMs(0)).toBe(1000);
+    expect(first?.capMs).toBe(60_000);
+  });
+
+  it('gives an upstream with a cap of its own its own counter, which the shared one does not touch', () => {
+    const service = new BackoffService();
+    const own = service.counterFor(upstream('p', minute, hour));
+    service.counterFor(upstream('p', minute, null))?.failed(0, 0);
+    expect(own?.capMs).toBe(3_600_000);
+    expect(own?.streak).toBe(0);
+  });
+
+  it('keeps providers apart, and gives none where nothing is configured', () => {
+    const service = new BackoffService();
+    expect(service.counterFor(upstream('a', minute, null))).not.toBe(service.counterFor(upstream('b', minute, null)));
+    expect(service.counterFor(upstream('c', null, null))).toBeNull();
+  });
+});

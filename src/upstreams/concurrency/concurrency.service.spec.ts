@@ -1,0 +1,116 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { loadConfig } from '../../config/loader/load-config.js';
+import type { UpstreamConfig } from '../../config/gateway-config.js';
+import { BackoffService } from '../backoff/backoff.service.js';
+import type { Lease } from '../lease.js';
+import { ProviderClient } from '../provider-client.js';
+import { Upstream } from '../upstream.js';
+import { type Claimable, ConcurrencyService } from './concurrency.service.js';
+
+class ManualClock {
+  time = 1000;
+  now(): number {
+    return this.time;
+  }
+}
+
+function upstreamsOf(limits: readonly (number | null)[], backoffs: readonly (string | null)[] = []): Upstream[] {
+  const ids = limits.map((_, i) => `u${i}`);
+  const text = JSON.stringify({
+    providers: [{ id: 'p', url: 'http://127.0.0.1:9/v1' }],
+    upstreams: limits.map((limit, i) => ({
+      id: `u${i}`,
+      provider: 'p',
+      model: 'm',
+      max_concurrency: limit,
+      ...(backoffs[i] ? { backoff: backoffs[i] } : {}),
+    })),
+    models: [{ name: 'm', upstreams: ids }],
+  });
+  const result = loadConfig({ text }, {});
+  if (!result.ok) throw new Error(JSON.stringify(result.problems));
+  const counters = new BackoffService();
+  const make = (config: UpstreamConfig) =>
+    new Upstream(config, new ProviderClient(config.provider), counters.counterFor(config));
+  return result.config.upstreams.map(make);
+}
+
+describe('ConcurrencyService', () => {
+  it('takes the first candidate that is alive, free and not tried, in order', () => {
+    const clock = new ManualClock();
+    const service = new ConcurrencyService(clock);
+    const candidates: Claimable[] = upstreamsOf([1, 1, 1], [null, 'PT10S', null]).map((upstream) => ({ upstream }));
+    expect(service.claim(candidates, null)?.candidate).toBe(candidates[0]);
+    candidates[1]?.upstream.backoff?.failed(clock.now(), clock.now());
+    expect(service.claim(candidates, null)?.candidate).toBe(candidates[2]);
+    expect(service.claim(candidates, null)).toBeNull();
+    clock.time += 1000;
+    expect(service.claim(candidates, new Set([candidates[1] as Claimable]))).toBeNull();
+    const claim = service.claim(candidates, null);
+    expect(claim?.candidate).toBe(candidates[1]);
+    expect(claim?.lease.startedAt).toBe(2000);
+  });
+
+  it('says why nothing was free: full ones are alive, of the resting ones the soonest counts', () => {
+    const clock = new ManualClock();
+    const service = new ConcurrencyService(clock);
+    const candidates = upstreamsOf([1, 1], ['PT10S', 'PT10S']).map((upstream) => ({ upstream }));
+    const [first, second] = candidates as [Claimable, Claimable];
+    first.upstream.backoff?.failed(1000, 1000, 8000);
+    expect(service.refusal(candidates)).toEqual({ someAlive: true, soonestMs: 8000 });
+    second.upstream.backoff?.failed(1000, 1000, 3000);
+    expect(service.refusal(candidates)).toEqual({ someAlive: false, soonestMs: 3000 });
+    clock.time = 4000;
+    expect(service.refusal(candidates).someAlive).toBe(true);
+  });
+
+  it('never goes above a limit or below zero, and ends at zero, whatever happens in whatever order', () => {
+    const step = fc.oneof(
+      fc.record({ kind: fc.constant('claim' as const), tried: fc.subarray([0, 1, 2, 3]) }),
+      fc.record({ kind: fc.constant('release' as const), which: fc.nat() }),
+      fc.record({ kind: fc.constant('again' as const), which: fc.nat() }),
+      fc.record({ kind: fc.constant('fail' as const), which: fc.nat() }),
+      fc.record({ kind: fc.constant('wait' as const), ms: fc.integer({ min: 0, max: 3000 }) }),
+    );
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 120 }), (steps) => {
+        const clock = new ManualClock();
+        const service = new ConcurrencyService(clock);
+        const candidates = upstreamsOf([1, 4, null, 2], ['PT2S', null, 'PT5S', null]).map((upstream) => ({ upstream }));
+        const held: Lease[] = [];
+        const released: Lease[] = [];
+        const letGo = (lease: Lease | undefined) => {
+          if (lease === undefined) return;
+          lease.release();
+          released.push(lease);
+        };
+        for (const one of steps) {
+          if (one.kind === 'claim') {
+            const tried = new Set(one.tried.map((i) => candidates[i] as (typeof candidates)[number]));
+            const claim = service.claim(candidates, tried);
+            if (claim !== null) {
+              expect(tried.has(claim.candidate)).toBe(false);
+              expect(claim.candidate.upstream.restingMs(clock.now())).toBe(0);
+              held.push(claim.lease);
+            }
+          } else if (one.kind === 'release' || one.kind === 'fail') {
+            const [lease] = held.length === 0 ? [] : held.splice(one.which % held.length, 1);
+            if (one.kind === 'fail' && lease) lease.upstream.backoff?.failed(clock.now(), lease.startedAt);
+            letGo(lease);
+          } else if (one.kind === 'again') {
+            // Whoever asks twice takes nobody else's slot away.
+            if (released.length > 0) released[one.which % released.length]?.release();
+          } else clock.time += one.ms;
+          for (const { upstream } of candidates) {
+            const mine = held.filter((lease) => lease.upstream === upstream).length;
+            expect(upstream.slots.active).toBe(mine);
+            expect(upstream.slots.active).toBeLessThanOrEqual(upstream.config.limit);
+          }
+        }
+        for (const lease of held) letGo(lease);
+        for (const { upstream } of candidates) expect(upstream.slots.active).toBe(0);
+      }),
+    );
+  });
+});

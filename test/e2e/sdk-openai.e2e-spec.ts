@@ -1,0 +1,145 @@
+import OpenAI, { APIError, APIUserAbortError } from 'openai';
+import { describe, expect, it } from 'vitest';
+import { DONE, delta, event, finish, usage } from '../support/answers.js';
+import { stage, type Stage, type StageOptions } from '../support/stage.js';
+import { waitFor } from '../support/wait-for.js';
+
+async function withClient(options: StageOptions = {}): Promise<{ set: Stage; client: OpenAI }> {
+  const set = await stage(options);
+  const client = new OpenAI({ baseURL: `${set.gateway.url}/v1`, apiKey: 'of-the-client', maxRetries: 0 });
+  return { set, client };
+}
+const messages = [{ role: 'user' as const, content: 'hi' }];
+
+async function failureOf(promise: Promise<unknown>): Promise<APIError> {
+  const error: unknown = await promise.then(
+    () => null,
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(APIError);
+  return error as APIError;
+}
+
+describe('the openai client', () => {
+  it('gets a completion', async () => {
+    const { set, client } = await withClient();
+    const completion = await client.chat.completions.create({ model: 'm', messages });
+    expect(completion.choices[0]?.message.content).toBe('hello');
+    expect(completion.usage).toEqual(usage);
+    expect(set.a.last.header('authorization')).not.toContain('of-the-client');
+  });
+
+  it('gets a stream', async () => {
+    const { client } = await withClient();
+    let text = '';
+    for await (const chunk of await client.chat.completions.create({ model: 'm', messages, stream: true })) {
+      text += chunk.choices[0]?.delta.content ?? '';
+    }
+    expect(text).toBe('hello');
+  });
+
+  it('gets streamed tool calls, beside think tags that are split', async () => {
+    const { set, client } = await withClient({ provider: { think_tags: 'split' } });
+    const call = (more: object): string => delta({ tool_calls: [{ index: 0, ...more }] });
+    set.a.next((_r, answer) =>
+      answer.sse([
+        delta('<think>which tool'),
+        delta('?</think>I will look.'),
+        call({ id: 'call_1', type: 'function', function: { name: 'look', arguments: '' } }),
+        call({ function: { arguments: '{"at":"<thi' } }),
+        call({ function: { arguments: 'nk>"}' } }),
+        finish('tool_calls'),
+        DONE,
+      ]),
+    );
+    const stream = client.chat.completions.stream({ model: 'm', messages });
+    const { message, finish_reason: reason } = (await stream.finalChatCompletion()).choices[0] ?? {};
+    expect(reason).toBe('tool_calls');
+    expect(message?.content).toBe('I will look.');
+    expect(message?.tool_calls?.[0]).toMatchObject({ id: 'call_1', function: { name: 'look', arguments: '{"at":"<think>"}' } });
+  });
+
+  it('raises our errors with status, code and request id', async () => {
+    const { set, client } = await withClient();
+    const unknown = await failureOf(client.chat.completions.create({ model: 'none', messages }));
+    expect([unknown.status, unknown.code, unknown.param, unknown.type]).toEqual([404, 'model_not_found', 'model', 'invalid_request_error']);
+    expect(unknown.requestID).toEqual(expect.any(String));
+    set.a.next((_r, answer) => answer.error(500));
+    const failed = await failureOf(client.chat.completions.create({ model: 'm', messages }));
+    expect([failed.status, failed.code]).toEqual([503, 'all_upstreams_failed']);
+    expect(failed.error).toMatchObject({ attempts: [{ upstream: 'a', result: '5xx', status: 500 }] });
+  });
+
+  it("raises the provider's own 4xx", async () => {
+    const { set, client } = await withClient();
+    set.a.next((_r, answer) => answer.error(422));
+    const error = await failureOf(client.chat.completions.create({ model: 'm', messages }));
+    expect([error.status, error.code]).toEqual([422, 'p']);
+  });
+
+  it('retries by our Retry-After and then succeeds', async () => {
+    const { set } = await withClient({ upstream: { backoff: 'PT0.1S', probe_interval: 'PT0S' } });
+    set.a.next((_r, answer) => answer.error(503));
+    const client = new OpenAI({ baseURL: `${set.gateway.url}/v1`, apiKey: 'x', maxRetries: 3 });
+    expect((await client.chat.completions.create({ model: 'm', messages })).choices[0]?.message.content).toBe('hello');
+  });
+
+  it('raises where a stream was interrupted', async () => {
+    const { set, client } = await withClient();
+    set.a.next(async (_r, answer) => {
+      await answer.sseHead();
+      await answer.write(delta('half'));
+      answer.destroy();
+    });
+    let text = '';
+    const read = async (): Promise<void> => {
+      for await (const chunk of await client.chat.completions.create({ model: 'm', messages, stream: true })) {
+        text += chunk.choices[0]?.delta.content ?? '';
+      }
+    };
+    const error = await failureOf(read());
+    expect(error.code).toBe('upstream_stream_interrupted');
+    expect(text).toBe('half');
+  });
+
+  it('aborts: the upstream request goes with it', async () => {
+    const { set, client } = await withClient();
+    set.a.next(async (_r, answer) => {
+      await answer.sseHead();
+      await answer.write(delta('x'));
+    });
+    const stream = await client.chat.completions.create({ model: 'm', messages, stream: true });
+    for await (const chunk of stream) {
+      expect(chunk.choices[0]?.delta.content).toBe('x');
+      stream.controller.abort();
+    }
+    await set.a.last.closed;
+    expect(set.a.last.aborted).toBe(true);
+    await waitFor(async () => (await set.gateway.inflight('a')) === 0, 'the slot came back');
+
+    set.a.next(() => {});
+    const abort = new AbortController();
+    const pending = client.chat.completions.create({ model: 'm', messages }, { signal: abort.signal });
+    const received = await set.a.chat(1);
+    abort.abort();
+    await expect(pending).rejects.toBeInstanceOf(APIUserAbortError);
+    await received.closed;
+  });
+
+  it('lists and retrieves models', async () => {
+    const { client } = await withClient({ file: () => ({ models: ['m', 'org/x'].map((name) => ({ name, upstreams: ['a'] })) }) });
+    const list = await client.models.list();
+    expect(list.data.map(({ id }) => id)).toEqual(['m', 'org/x']);
+    expect((await client.models.retrieve('org/x')).id).toBe('org/x');
+    expect((await failureOf(client.models.retrieve('none'))).status).toBe(404);
+  });
+
+  it('gets the usage chunk', async () => {
+    const { set, client } = await withClient({ provider: { think_tags: 'split' } });
+    set.a.next((_r, answer) => answer.sse([delta('x <thi'), finish(), event({ id: 'c', choices: [], usage }), DONE]));
+    const stream = await client.chat.completions.create({ model: 'm', messages, stream: true, stream_options: { include_usage: true } });
+    let last: unknown;
+    for await (const chunk of stream) last = chunk.usage;
+    expect(last).toEqual(usage);
+  });
+});
