@@ -18,6 +18,7 @@ import { shutDown } from './shutdown.js';
 
 const STDOUT = 1;
 const LOG_FLUSH_MS = 500;
+const SAME_KEY_PRESS_MS = 300;
 
 /** The command line: start, check, help, version. Ends the process where there is nothing to serve. */
 export async function run(args: readonly string[]): Promise<void> {
@@ -115,13 +116,15 @@ function endOnSignal(
   log: GatewayLog,
   destination: LogDestination,
 ): void {
-  let ending = false;
+  let endingSince: number | null = null;
   const end = (signal: string) => {
-    if (ending) {
+    // Trap: under npm one Ctrl-C arrives twice, from the terminal and from npm.
+    if (endingSince !== null && signal === 'SIGINT' && performance.now() - endingSince < SAME_KEY_PRESS_MS) return;
+    if (endingSince !== null) {
       destination.flushSync();
       process.exit(1);
     }
-    ending = true;
+    endingSince = performance.now();
     log.info(`server: ${signal}, draining`);
     shutDown(app, config.server.shutdownGraceMs)
       .then(() => log.info('server: ended'))

@@ -151,3 +151,25 @@ describe('docs/dependencies.md', () => {
     expect(rows).toEqual(new Map(licences));
   });
 });
+
+describe('docs/reliability.md', () => {
+  const rows = readFileSync(`${root}docs/reliability.md`, 'utf8')
+    .split('\n')
+    .filter((line) => line.startsWith('| ') && !line.startsWith('| promise') && !line.startsWith('| ---'))
+    .map((line) => line.split(' | ')[1] ?? '');
+  let last = '';
+  const proofs = rows.flatMap((proof) => {
+    const paths = [...proof.matchAll(/`((?:test|src)\/[^`]+)`/g)].map(([, path]) => path ?? '');
+    if (!proof.startsWith('the same')) last = paths[0] ?? '';
+    const titles = [...proof.matchAll(/"([^"]+)"/g)].map(([, title]) => (title ?? '').replace(/ …$/, ''));
+    return [...paths.map((path) => [path, ''] as const), ...titles.map((title) => [last, title] as const)];
+  });
+
+  it('names tests', () => {
+    expect(proofs.length).toBeGreaterThan(20);
+  });
+
+  it.each(proofs)('names a test that exists: %s %s', (path, title) => {
+    expect(readFileSync(`${root}${path}`, 'utf8')).toContain(title);
+  });
+});

@@ -1,7 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { ArrayNotEmpty, IsOptional, IsString, Matches } from 'class-validator';
-import { type Exchange, type ExchangeInterceptor, Order, RegisterInterceptor } from 'llm-proxy/contracts';
-import { GatewayError } from './gateway-error.js';
+import {
+  type Exchange,
+  type ExchangeInterceptor,
+  GatewayError,
+  Order,
+  RegisterInterceptor,
+} from 'llm-proxy/contracts';
 
 class TeamHeaderConfig {
   /** Name of the header in lower case. One that begins with `x-llm-proxy-` never reaches a provider. */

@@ -1,5 +1,6 @@
 /** The extension API: all that a plugin imports. */
 export { JsonArray, JsonDocument } from '../common/json/json-document.js';
+export { GatewayError, type GatewayErrorOptions } from '../common/errors/gateway-error.js';
 export { SseEvent } from '../common/sse/sse-event.js';
 export type {
   GatewayConfig,

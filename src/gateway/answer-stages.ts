@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Attempt } from '../contracts/exchange.js';
 import type { StreamObserver, StreamTransform } from '../contracts/stream.js';
 import type { CompiledTarget } from './compiled-target.js';
+import { GuardedTransform } from './guarded-transform.js';
 import { PluginGuard } from './plugin.guard.js';
 import { StreamPipeline } from './stream-pipeline.js';
 import type { UsageObserver } from './usage.observer.js';
@@ -27,7 +28,9 @@ export class AnswerStages {
     for (const { id, hooks } of target.onResponse ?? []) {
       try {
         const transform = hooks.onResponse(attempt.exchange, attempt);
-        if (transform !== null) transforms.push(transform);
+        if (transform === null) continue;
+        const note = (error: unknown) => this.guard.note(attempt.exchange.id, id, 'onResponse', error);
+        transforms.push(new GuardedTransform(transform, note));
       } catch (error) {
         throw this.guard.refusal(attempt.exchange.id, id, 'onResponse', error);
       }

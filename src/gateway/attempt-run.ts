@@ -1,5 +1,6 @@
 import { invalidHeader } from '../common/errors/catalogue.js';
 import { relayedHeaders, type UpstreamHeaders } from '../common/http/response-headers.js';
+import type { JsonDocument } from '../common/json/json-document.js';
 import { type Clock, timerDelay } from '../common/time/clock.js';
 import type { Attempt, AttemptFailure, AttemptResult } from '../contracts/exchange.js';
 import { type AnswerListener, UpstreamCall } from '../upstreams/upstream-call.js';
@@ -8,7 +9,9 @@ import type { Lease } from '../upstreams/lease.js';
 import type { AnswerHost, AnswerReader, CommitOptions } from './answer/answer-reader.js';
 import { chooseReader } from './answer/choose-reader.js';
 import type { CompiledTarget } from './compiled-target.js';
+import type { GatewayAttempt } from './gateway-attempt.js';
 import type { GatewayExchange, GivenUp } from './gateway-exchange.js';
+import { TransformFailure } from './guarded-transform.js';
 import type { ResponseSink } from './response-sink.js';
 import type { StreamPipeline } from './stream-pipeline.js';
 import { UsageObserver } from './usage.observer.js';
@@ -64,7 +67,7 @@ export class AttemptRun implements AnswerListener, AnswerHost {
     private readonly dependencies: AttemptDependencies,
     private readonly exchange: GatewayExchange,
     private readonly target: CompiledTarget,
-    private readonly attempt: Attempt,
+    private readonly attempt: GatewayAttempt,
     private readonly lease: Lease,
     readonly sink: ResponseSink,
   ) {
@@ -140,6 +143,16 @@ export class AttemptRun implements AnswerListener, AnswerHost {
 
   pipeline(): StreamPipeline {
     return (this.#pipeline ??= this.dependencies.openPipeline(this.target, this.attempt, this.#usage));
+  }
+
+  get transforming(): boolean {
+    return this.target.onResponse !== null && this.pipeline().transforming;
+  }
+
+  whole(answer: JsonDocument): void {
+    // Most answers have no stage but the meter of their usage: no pipeline is built for them.
+    if (this.target.onResponse === null && this.target.observe === null) this.#usage.whole(answer);
+    else this.pipeline().whole(answer);
   }
 
   commit(options: CommitOptions): void {
@@ -232,12 +245,12 @@ export class AttemptRun implements AnswerListener, AnswerHost {
   /** An error that is nobody's answer: not the provider's fault, so neither a failure nor a success of it. */
   #crashed(error: unknown): void {
     if (this.#outcome !== null) return;
-    this.dependencies.onCrash(this.exchange, error);
+    if (!(error instanceof TransformFailure)) this.dependencies.onCrash(this.exchange, error);
     if (this.committed) {
       this.#tellInterrupted();
       this.#end({ result: 'cancelled', answered: true, status: this.status });
     } else {
-      this.#crash = { error };
+      this.#crash = { error: error instanceof TransformFailure ? error.answer : error };
       this.#end({ result: 'cancelled', answered: false, status: 0 });
     }
   }

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Attempt } from '../contracts/exchange.js';
 import type { CompiledTarget } from './compiled-target.js';
+import { GatewayAttempt } from './gateway-attempt.js';
 import type { GatewayExchange } from './gateway-exchange.js';
 import { PluginGuard } from './plugin.guard.js';
 
@@ -9,11 +10,11 @@ import { PluginGuard } from './plugin.guard.js';
 export class AttemptShaper {
   constructor(private readonly guard: PluginGuard) {}
 
-  make(exchange: GatewayExchange, target: CompiledTarget, number: number, probe = false): Attempt {
+  make(exchange: GatewayExchange, target: CompiledTarget, number: number, probe = false): GatewayAttempt {
     // Each attempt starts from the client's bytes: what one upstream's patch did never reaches the next.
     const body = exchange.body.fork();
     body.setRaw('model', target.modelBytes);
-    return { exchange, upstream: target.candidate.upstream.config, number, body, headers: new Map(), probe };
+    return new GatewayAttempt(exchange, target.candidate.upstream.config, number, body, probe);
   }
 
   /** Null where all stages were synchronous and are done. Throws, or rejects, with the answer for the client. */

@@ -10,11 +10,11 @@ import { GatewayLog } from '../observability/log/gateway-log.js';
 import { GatewayMetrics, type RejectionReason } from '../observability/metrics/gateway.metrics.js';
 import type { Candidate } from '../routing/candidate.js';
 import { type ModelRoute, RoutingService } from '../routing/routing.service.js';
-import { ConcurrencyService } from '../upstreams/concurrency/concurrency.service.js';
+import { type Claim, ConcurrencyService } from '../upstreams/concurrency/concurrency.service.js';
 import type { Lease } from '../upstreams/lease.js';
 import type { AttemptOutcome } from './attempt-run.js';
 import { AttemptRunner } from './attempt.runner.js';
-import type { CompiledTarget } from './compiled-target.js';
+import type { CompiledTarget, Stage } from './compiled-target.js';
 import type { GatewayExchange } from './gateway-exchange.js';
 import { PipelineCompiler } from './pipeline.compiler.js';
 import { PluginGuard } from './plugin.guard.js';
@@ -23,11 +23,13 @@ import { RunningExchanges } from './running-exchanges.js';
 
 /** How an exchange ended, for `onFinish` and the log. */
 interface Ending {
+  /** Of the attempt that answered, or was under way when the client left. */
   readonly outcome: AttemptOutcome | null;
+  readonly target: CompiledTarget | null;
   readonly status: number;
 }
 
-const LEFT: Ending = { outcome: null, status: 0 };
+const LEFT: Ending = { outcome: null, target: null, status: 0 };
 
 /**
  * The engine: one request from its complete body to its last byte. Claims an upstream, runs an attempt, books what came
@@ -53,7 +55,7 @@ export class GatewayService {
     let ending = LEFT;
     try {
       const route = this.#route(exchange);
-      await this.#requestStages(exchange);
+      if (this.pipelines.onRequest !== null) await this.#requestStages(exchange, this.pipelines.onRequest);
       ending = await this.#attempts(exchange, route, sink);
     } catch (error) {
       ending = this.#refuse(exchange, sink, error);
@@ -72,8 +74,8 @@ export class GatewayService {
     return route;
   }
 
-  async #requestStages(exchange: GatewayExchange): Promise<void> {
-    for (const { id, hooks } of this.pipelines.onRequest ?? []) {
+  async #requestStages(exchange: GatewayExchange, stages: readonly Stage<'onRequest'>[]): Promise<void> {
+    for (const { id, hooks } of stages) {
       try {
         await hooks.onRequest(exchange);
       } catch (error) {
@@ -90,12 +92,22 @@ export class GatewayService {
       if (this.log.debugEnabled) this.#logSkipped(exchange, route, tried);
       const claim = this.concurrency.claim(route.candidates, tried);
       if (claim === null) return this.#none(exchange, route, sink);
-      const target = this.pipelines.target(claim.candidate);
+      const target = this.#target(claim);
       if (this.log.debugEnabled) this.log.claimed(exchange.id, target.logged, String(claim.candidate.upstream.slots));
       const outcome = await this.runner.run(exchange, target, claim.lease, sink);
       this.#book(exchange, target, claim.lease, outcome);
-      if (outcome.answered || exchange.givenUp === 'client_gone') return { outcome, status: outcome.status };
+      if (outcome.answered || exchange.givenUp === 'client_gone') return { outcome, target, status: outcome.status };
       (tried ??= new Set()).add(claim.candidate);
+    }
+  }
+
+  /** Trap: a plugin's `appliesTo` may throw here, after the slot was taken. */
+  #target({ candidate, lease }: Claim<Candidate>): CompiledTarget {
+    try {
+      return this.pipelines.target(candidate);
+    } catch (error) {
+      lease.release();
+      throw error;
     }
   }
 
@@ -133,7 +145,7 @@ export class GatewayService {
     const error = allUpstreams(refusal, someAlive ? 1000 : soonestMs, exchange.attempts);
     const slots = route.candidates.map(({ upstream }) => `${printable(upstream.id)}=${String(upstream.slots)}`);
     this.#answerError(exchange, sink, error, refusal, slots.join(', '));
-    return { outcome: null, status: error.status };
+    return { outcome: null, target: null, status: error.status };
   }
 
   #refuse(exchange: GatewayExchange, sink: ResponseSink, error: unknown): Ending {
@@ -141,7 +153,7 @@ export class GatewayService {
     if (!(error instanceof GatewayError)) this.log.unexpected(exchange.id, 'the gateway', error);
     const answer = error instanceof GatewayError ? error : internalError();
     this.#answerError(exchange, sink, answer, reasonOf(answer), '');
-    return { outcome: null, status: answer.status };
+    return { outcome: null, target: null, status: answer.status };
   }
 
   #answerError(
@@ -162,18 +174,18 @@ export class GatewayService {
 
   #finish(exchange: GatewayExchange, ending: Ending): void {
     const durationMs = this.clock.now() - exchange.input.startedAt;
-    const { outcome } = ending;
+    const { outcome, target } = ending;
     const last = exchange.attempts.at(-1);
-    if (outcome !== null && last !== undefined) {
-      const slots = this.#slotsOf(exchange, last.upstream);
-      const logged = { model: exchange.modelName, upstream: last.upstream, provider: last.provider };
+    if (outcome !== null && target !== null) {
       const { result, status } = outcome;
-      this.log.done(exchange.id, logged, { result, status, durationMs, attempts: exchange.attempts.length }, slots);
+      const slots = String(target.candidate.upstream.slots);
+      this.log.done(exchange.id, target.logged, { result, status, durationMs, attempts: exchange.attempts.length }, slots);
     } else if (ending === LEFT) {
       this.log.left(exchange.id, exchange.modelName, durationMs);
     }
+    if (this.pipelines.onFinish === null) return;
     const complete = outcome?.failure === undefined && outcome?.result !== 'cancelled' && ending !== LEFT;
-    for (const { id, hooks } of this.pipelines.onFinish ?? []) {
+    for (const { id, hooks } of this.pipelines.onFinish) {
       this.guard.quietly(exchange.id, id, 'onFinish', () =>
         hooks.onFinish(exchange, {
           ...(last === undefined ? {} : { result: last.result }),
@@ -185,20 +197,13 @@ export class GatewayService {
     }
   }
 
-  #slotsOf(exchange: GatewayExchange, upstreamId: string): string {
-    const candidates = this.routing.plan(exchange.modelName)?.candidates ?? [];
-    return String(candidates.find(({ upstream }) => upstream.id === upstreamId)?.upstream.slots ?? '');
-  }
-
   #logSkipped(exchange: GatewayExchange, route: ModelRoute, tried: ReadonlySet<Candidate> | null): void {
     const now = this.clock.now();
     for (const candidate of route.candidates) {
       const { upstream } = candidate;
       const restingMs = upstream.restingMs(now);
       if (restingMs > 0 && !tried?.has(candidate)) {
-        const { provider } = upstream.config;
-        const logged = { model: route.model.name, upstream: upstream.id, provider: provider.id };
-        this.log.skipped(exchange.id, logged, restingMs);
+        this.log.skipped(exchange.id, this.pipelines.target(candidate).logged, restingMs);
       } else if (upstream.slots.free) {
         return;
       }

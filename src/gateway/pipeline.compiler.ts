@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { headerSafeId } from '../common/http/response-headers.js';
 import type { ExchangeInterceptor, Target } from '../contracts/interceptor.js';
+import { shownTarget } from '../observability/log/gateway-log.js';
 import { GatewayMetrics } from '../observability/metrics/gateway.metrics.js';
 import type { Candidate } from '../routing/candidate.js';
 import type { CompiledTarget, Stage } from './compiled-target.js';
@@ -56,7 +57,7 @@ export class PipelineCompiler {
       onResponse: stages(here, 'onResponse'),
       observe: stages(here, 'observe'),
       series: this.metrics.attempts(model.name, config.id, provider.id),
-      logged: { model: model.name, upstream: config.id, provider: provider.id },
+      logged: shownTarget(model.name, config.id, provider.id),
       modelBytes: Buffer.from(JSON.stringify(config.model)),
       path: `${upstream.client.basePath}/chat/completions`,
       fixedHeaderNames: fixedNames,

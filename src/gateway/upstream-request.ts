@@ -1,6 +1,6 @@
-import type { Attempt } from '../contracts/exchange.js';
 import type { UpstreamRequest } from '../upstreams/upstream-call.js';
 import type { CompiledTarget } from './compiled-target.js';
+import type { GatewayAttempt } from './gateway-attempt.js';
 
 export interface ClientPart {
   /** Flat list of lower-case names and values. */
@@ -10,17 +10,20 @@ export interface ClientPart {
 }
 
 /** The request of one attempt: the client's headers, then those of the attempt, then ours, then the fixed ones. */
-export function upstreamRequest(target: CompiledTarget, attempt: Attempt, client: ClientPart): UpstreamRequest {
+export function upstreamRequest(target: CompiledTarget, attempt: GatewayAttempt, client: ClientPart): UpstreamRequest {
   const { fixedHeaderNames, replacedHeaderNames } = target;
   const headers: string[] = [];
   const { passedHeaders } = client;
+  const { setHeaders } = attempt;
   for (let i = 0; i < passedHeaders.length; i += 2) {
     const name = passedHeaders[i] as string;
-    if (replacedHeaderNames.has(name) || attempt.headers.has(name)) continue;
+    if (replacedHeaderNames.has(name) || setHeaders?.has(name)) continue;
     headers.push(name, passedHeaders[i + 1] as string);
   }
   if (!fixedHeaderNames.has('content-type')) headers.push('content-type', client.contentType);
-  for (const [name, value] of attempt.headers) if (!fixedHeaderNames.has(name)) headers.push(name, value);
+  if (setHeaders !== null) {
+    for (const [name, value] of setHeaders) if (!fixedHeaderNames.has(name)) headers.push(name, value);
+  }
   headers.push(...target.ownHeaders, ...target.fixedHeaders);
   const { body } = attempt;
   const bodyBytes = body.byteLength;

@@ -6,6 +6,8 @@ export interface ConnectionOptions {
   readonly connector: buildConnector.connector;
   readonly keepAliveTimeoutMs: number;
   readonly headLimitBytes: number;
+  /** Told when a socket of this connection has closed. */
+  readonly closed: (connection: Connection) => void;
 }
 
 /**
@@ -17,9 +19,8 @@ export class Connection {
   readonly #client: Client;
   #socket: Socket | null = null;
   #socketError: Error | null = null;
-  #closeListener: (() => void) | null = null;
 
-  constructor(options: ConnectionOptions) {
+  constructor(private readonly options: ConnectionOptions) {
     this.#client = new Client(options.origin, {
       // Trap: with HTTP/2 an abort resets a stream and closes no socket, and requests wait for ALPN.
       allowH2: false,
@@ -30,11 +31,6 @@ export class Connection {
       maxHeaderSize: options.headLimitBytes,
       connect: (connectOptions, callback) => this.#watch(options.connector, connectOptions, callback),
     });
-  }
-
-  /** Called when the socket has closed, or could not be opened. */
-  set onClose(listener: (() => void) | null) {
-    this.#closeListener = listener;
   }
 
   /** True while a socket is open (or opening). */
@@ -80,7 +76,7 @@ export class Connection {
     socket.on('close', () => {
       if (this.#socket !== socket) return;
       this.#socket = null;
-      this.#closeListener?.();
+      this.options.closed(this);
     });
     return socket;
   }

@@ -29,6 +29,7 @@ export class ProviderClient {
       connector: buildConnector({ timeout: CONNECT_TIMEOUT_MS, allowH2: false }),
       keepAliveTimeoutMs: KEEP_ALIVE_MS,
       headLimitBytes: HEAD_LIMIT_BYTES,
+      closed: (connection) => this.#forget(connection),
     };
   }
 
@@ -40,7 +41,6 @@ export class ProviderClient {
   take(fresh = false): Connection {
     while (!fresh && this.#idle.length > 0) {
       const connection = this.#idle.pop() as Connection;
-      connection.onClose = null;
       if (connection.open) return connection;
     }
     return new Connection(this.#options);
@@ -52,9 +52,6 @@ export class ProviderClient {
       connection.destroy(() => {});
       return;
     }
-    // Not assigned as a literal: V8 would put the closure into the old generation at once.
-    const forget = () => this.#forget(connection);
-    connection.onClose = forget;
     this.#idle.push(connection);
   }
 
@@ -64,8 +61,8 @@ export class ProviderClient {
     for (const connection of this.#idle.splice(0)) connection.destroy(() => {});
   }
 
+  /** One that closed while it was idle; one that closed in use is not in the list. */
   #forget(connection: Connection): void {
-    connection.onClose = null;
     const index = this.#idle.indexOf(connection);
     if (index >= 0) this.#idle.splice(index, 1);
   }

@@ -1,3 +1,4 @@
+import type { JsonDocument } from '../../src/common/json/json-document.js';
 import type { UpstreamHeaders } from '../../src/common/http/response-headers.js';
 import type { AttemptFailure } from '../../src/contracts/exchange.js';
 import type { StreamTransform } from '../../src/contracts/stream.js';
@@ -26,6 +27,14 @@ export class RecordingHost implements AnswerHost {
 
   pipeline(): StreamPipeline {
     return (this.#pipeline ??= new StreamPipeline(this.transforms, []));
+  }
+
+  get transforming(): boolean {
+    return this.pipeline().transforming;
+  }
+
+  whole(answer: JsonDocument): void {
+    this.pipeline().whole(answer);
   }
 
   commit(options: CommitOptions): void {

@@ -21,8 +21,15 @@ export interface GatewayErrorOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Everything the proxy answers by itself that is no success. Made by the functions of the catalogue only. */
+/** A fixed key, so that an error made by another copy of this package is still known as one. */
+const BRAND = Symbol.for('llm-proxy:gateway-error');
+
+/**
+ * Everything the proxy answers by itself that is no success. Ours are made by the functions of the catalogue only;
+ * a plugin throws its own to refuse a request: `message` is shown to the client, `status` is 400…599.
+ */
 export class GatewayError extends Error {
+  readonly [BRAND] = true;
   readonly status: number;
   readonly code: string;
   readonly type: string;
@@ -39,6 +46,10 @@ export class GatewayError extends Error {
     this.param = options.param ?? null;
     this.headers = options.headers ?? {};
     this.#extra = options.extra ?? {};
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return typeof value === 'object' && value !== null && BRAND in value;
   }
 
   body(): GatewayErrorBody {

@@ -1,3 +1,4 @@
+import type { JsonDocument } from '../../common/json/json-document.js';
 import type { UpstreamHeaders } from '../../common/http/response-headers.js';
 import type { AttemptFailure } from '../../contracts/exchange.js';
 import type { StreamPipeline } from '../stream-pipeline.js';
@@ -22,8 +23,12 @@ export interface AnswerHost {
   readonly sink: ResponseSink;
   /** True when anything was sent to the client. */
   readonly committed: boolean;
-  /** The stages of this answer. Made at the first call. */
+  /** Whether a stage may change this answer, so that it must be read. */
+  readonly transforming: boolean;
+  /** The stages of this answer, for a stream. Made at the first call. */
   pipeline(): StreamPipeline;
+  /** Leads a whole JSON answer through its stages. */
+  whole(answer: JsonDocument): void;
   /** Sends the head to the client: from here nothing can be tried again. */
   commit(options: CommitOptions): void;
   /** The client has its whole answer. */

@@ -59,7 +59,7 @@ function readerOf(
   options: ReaderOptions,
   origin = { isDecoded: false, sniffed: false },
 ): AnswerReader {
-  const transforming = host.pipeline().transforming;
+  const { transforming } = host;
   const wrap = (mustRead: boolean, make: (isDecoded: boolean) => AnswerReader) =>
     origin.isDecoded ? make(true) : decoded(host, mustRead, make);
   switch (kind) {

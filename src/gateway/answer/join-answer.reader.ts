@@ -39,7 +39,7 @@ export class JoinAnswerReader implements AnswerReader {
       return;
     }
     const document = JsonDocument.parse(this.#joiner.result());
-    this.host.pipeline().whole(document);
+    this.host.whole(document);
     const body = document.toBuffer();
     this.host.commit({
       kind: 'json',

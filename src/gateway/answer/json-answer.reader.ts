@@ -26,7 +26,7 @@ export class JsonAnswerReader implements AnswerReader {
     private readonly host: AnswerHost,
     private readonly options: JsonAnswerOptions,
   ) {
-    this.#mustRead = options.inspected && (host.pipeline().transforming);
+    this.#mustRead = options.inspected && host.transforming;
   }
 
   data(chunk: Buffer): boolean {
@@ -81,9 +81,8 @@ export class JsonAnswerReader implements AnswerReader {
       this.host.fail({ result: '5xx', status: this.host.status, reason: 'returned an error object' });
       return;
     }
-    const pipeline = this.host.pipeline();
-    pipeline.whole(document);
-    const changed = pipeline.transforming;
+    this.host.whole(document);
+    const changed = this.host.transforming;
     this.#send(changed ? document.parts() : this.#parts, changed || this.options.decoded);
   }
 

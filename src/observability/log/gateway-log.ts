@@ -3,16 +3,22 @@ import { formatDuration } from '../../common/time/duration.js';
 import { printable } from '../../common/text/mask.js';
 import type { AttemptFailure, AttemptResult } from '../../contracts/exchange.js';
 
-/** One model at one upstream, as a line names it. */
+/** One model at one upstream, as a line names it: safe to print, see {@link shownTarget}. */
 export interface LoggedTarget {
   readonly model: string;
   readonly upstream: string;
   readonly provider: string;
 }
 
+/** Made once for each target, since ids and names are texts of the file and of its writer. */
+export function shownTarget(model: string, upstream: string, provider: string): LoggedTarget {
+  return { model: printable(model), upstream: printable(upstream), provider: printable(provider) };
+}
+
 /**
  * The lines of the gateway, in the fixed words of spec 01 §9; the same facts stand as fields. Never sees a prompt, an
- * answer, a header or a key. Every id and name goes through `printable`, so that no text of a client forges a line.
+ * answer, a header or a key. Every id and name has gone through `printable`, so that no text of a
+ * client forges a line.
  */
 export class GatewayLog {
   constructor(private readonly logger: Logger) {}
@@ -23,7 +29,7 @@ export class GatewayLog {
 
   claimed(requestId: string, target: LoggedTarget, slots: string): void {
     if (!this.debugEnabled) return;
-    const { model, upstream, provider } = shown(target);
+    const { model, upstream, provider } = target;
     this.logger.debug(
       { request_id: requestId, model, upstream, provider, active: slots },
       `chat model=${model} upstream=${upstream} provider=${provider} active[${upstream}]=${slots}`,
@@ -38,7 +44,7 @@ export class GatewayLog {
     restMs: number,
     answered: boolean,
   ): void {
-    const { model, upstream, provider } = shown(target);
+    const { model, upstream, provider } = target;
     const what = failure.result === 'timeout' ? `TIMEOUT: ${failure.reason}` : failure.reason;
     const rest = restMs > 0 ? ` (backoff: rest ${formatDuration(Math.round(restMs))})` : '';
     this.logger.warn(
@@ -49,7 +55,7 @@ export class GatewayLog {
 
   skipped(requestId: string, target: LoggedTarget, restingMs: number): void {
     if (!this.debugEnabled) return;
-    const { model, upstream, provider } = shown(target);
+    const { model, upstream, provider } = target;
     this.logger.debug(
       { request_id: requestId, model, upstream, provider },
       `chat model=${model} upstream=${upstream} in backoff (~${Math.ceil(restingMs / 1000)}s), skipped`,
@@ -72,7 +78,7 @@ export class GatewayLog {
     outcome: { result: AttemptResult; status: number; durationMs: number; attempts: number },
     slots: string,
   ): void {
-    const { model, upstream, provider } = shown(target);
+    const { model, upstream, provider } = target;
     const { result, status } = outcome;
     const duration = Math.round(outcome.durationMs);
     const line = `chat model=${model} upstream=${upstream} done result=${result} status=${status} duration=${duration}ms active[${upstream}]=${slots}`;
@@ -115,14 +121,6 @@ export class GatewayLog {
   warn(message: string, fields: object = {}): void {
     this.logger.warn(fields, message);
   }
-}
-
-function shown(target: LoggedTarget): LoggedTarget {
-  return {
-    model: printable(target.model),
-    upstream: printable(target.upstream),
-    provider: printable(target.provider),
-  };
 }
 
 function describeError(error: unknown): { error: string; at?: string } {

@@ -25,18 +25,15 @@ export interface UpstreamState {
 /** The series of one model at one upstream, held by whoever serves it. */
 export class AttemptSeries {
   readonly #results = new Map<AttemptResult, CounterSeries>();
-  readonly #inputTokens: () => CounterSeries;
-  readonly #outputTokens: () => CounterSeries;
+  #inputTokens: CounterSeries | null = null;
+  #outputTokens: CounterSeries | null = null;
 
   constructor(
     private readonly resultOf: (result: AttemptResult) => CounterSeries,
     readonly duration: HistogramSeries,
     readonly firstByte: HistogramSeries,
-    tokens: (direction: 'input' | 'output') => CounterSeries,
-  ) {
-    this.#inputTokens = () => tokens('input');
-    this.#outputTokens = () => tokens('output');
-  }
+    private readonly tokensOf: (direction: 'input' | 'output') => CounterSeries,
+  ) {}
 
   count(result: AttemptResult): void {
     let series = this.#results.get(result);
@@ -46,8 +43,8 @@ export class AttemptSeries {
 
   /** Only finite, positive numbers are believed. */
   countTokens(input: unknown, output: unknown): void {
-    if (isCount(input)) this.#inputTokens().add(input);
-    if (isCount(output)) this.#outputTokens().add(output);
+    if (isCount(input)) (this.#inputTokens ??= this.tokensOf('input')).add(input);
+    if (isCount(output)) (this.#outputTokens ??= this.tokensOf('output')).add(output);
   }
 }
 

@@ -1,0 +1,25 @@
+import type { JsonDocument } from '../common/json/json-document.js';
+import type { UpstreamConfig } from '../config/gateway-config.js';
+import type { Attempt, Exchange } from '../contracts/exchange.js';
+
+/** The engine's side of an {@link Attempt}. Lives for one request to one upstream. */
+export class GatewayAttempt implements Attempt {
+  #headers: Map<string, string> | null = null;
+
+  constructor(
+    readonly exchange: Exchange,
+    readonly upstream: UpstreamConfig,
+    readonly number: number,
+    readonly body: JsonDocument,
+    readonly probe: boolean,
+  ) {}
+
+  get headers(): Map<string, string> {
+    return (this.#headers ??= new Map());
+  }
+
+  /** Null where no stage set any: the common case. */
+  get setHeaders(): ReadonlyMap<string, string> | null {
+    return this.#headers;
+  }
+}
