@@ -22,8 +22,8 @@ const PROGRESS_EVERY_MS = 5000;
 const IDLE_WITHIN_MS = 15_000;
 /** However it is asked, a run ends. */
 const LONGEST_MINUTES = 24 * 60;
-/** Below this the slope says nothing: the heap still finds its size. */
-const SLOPE_COUNTS_FROM_REQUESTS = 20_000;
+/** In less time the slope says nothing: the heap still finds its size. */
+const SLOPE_COUNTS_FROM_SECONDS = 300;
 const SLOPE_LIMIT_MB_PER_THOUSAND = 0.25;
 const HEALTH_LIMIT_MS = 5000;
 
@@ -266,7 +266,7 @@ function memoryRow() {
     what: 'resident memory',
     measured: `${kilobytesPerMinute.toFixed(0)} kB/min, ${megabytesPerThousand.toFixed(3)} MB per 1000 requests ${span}; ${mb(first)} → ${mb(last)} MB, peak ${mb(peak)} MB`,
   };
-  if (slopes.requests < SLOPE_COUNTS_FROM_REQUESTS) return row;
+  if (slopes.seconds < SLOPE_COUNTS_FROM_SECONDS) return row;
   const ok = megabytesPerThousand <= SLOPE_LIMIT_MB_PER_THOUSAND;
   return { ...row, must: `≤ ${SLOPE_LIMIT_MB_PER_THOUSAND} MB per 1000 requests`, ok };
 }

@@ -92,7 +92,9 @@ export class Verdict {
       exchange === undefined
         ? ''
         : ` plan=${exchange.plan.kind} upstream=${exchange.upstream} end=${exchange.end}`;
-    const asked = wish.mistaken ? 'mistaken' : `${wish.id} ${wish.behaviour} model=${wish.model} stream=${wish.stream}`;
+    const asked = wish.mistaken
+      ? 'mistaken'
+      : `${wish.id} ${wish.behaviour} model=${wish.model} stream=${wish.stream}`;
     const tail = answer.body
       .subarray(-160)
       .toString('latin1')

@@ -1,118 +1,29 @@
 import { gzipSync } from 'node:zlib';
-import { Registry } from 'prom-client';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { JsonDocument } from '../common/json/json-document.js';
-import { monotonicClock } from '../common/time/clock.js';
-import { loadConfig } from '../config/loader/load-config.js';
 import type { StreamTransform } from '../contracts/stream.js';
-import { GatewayMetrics } from '../observability/metrics/gateway.metrics.js';
-import { Lease } from '../upstreams/lease.js';
-import { ProviderClient } from '../upstreams/provider-client.js';
-import { Upstream } from '../upstreams/upstream.js';
 import { completion, delta, DONE, finish } from '../../test/support/answers.js';
-import { RecordingSink } from '../../test/support/recording-sink.js';
+import { type AttemptOptions as Options, startAttempt } from '../../test/support/attempt-start.js';
+import type { RecordingSink } from '../../test/support/recording-sink.js';
 import { type Script, ScriptedUpstream } from '../../test/support/scripted-upstream.js';
 import { gate, waitFor, within } from '../../test/support/wait-for.js';
-import { type AttemptOutcome, AttemptRun } from './attempt-run.js';
-import { GatewayExchange } from './gateway-exchange.js';
-import { PipelineCompiler } from './pipeline.compiler.js';
-import type { PluginExplorer } from './plugin.explorer.js';
-import { StreamPipeline } from './stream-pipeline.js';
+import type { AttemptOutcome } from './attempt-run.js';
 
 let provider: ScriptedUpstream;
-const clients: ProviderClient[] = [];
 
 beforeEach(async () => {
   provider = await ScriptedUpstream.start();
 });
 
 afterEach(async () => {
-  for (const client of clients.splice(0)) client.close();
   await provider.stop();
 });
 
-interface Options {
-  readonly stream?: boolean;
-  /** `stream` of the final body where it is not the client's. */
-  readonly streamAsked?: boolean;
-  readonly firstByte?: string;
-  readonly timeout?: string;
-  readonly transforms?: readonly StreamTransform[];
-  readonly url?: string;
-  readonly now?: () => number;
-}
+const start = (script: Script, options: Options = {}) => startAttempt(provider, script, options);
 
-interface Started {
-  readonly sink: RecordingSink;
-  readonly exchange: GatewayExchange;
-  readonly lease: Lease;
-  readonly crashes: unknown[];
-  readonly outcome: Promise<AttemptOutcome>;
-}
-
-function start(script: Script, options: Options = {}): Started {
-  provider.next(script);
-  const loaded = loadConfig(
-    {
-      text: JSON.stringify({
-        providers: [{ id: 'p', url: options.url ?? provider.url, key: 'sk-0123456789abcdef' }],
-        upstreams: [
-          {
-            id: 'u',
-            provider: 'p',
-            model: 'real',
-            max_concurrency: 1,
-            first_byte_timeout: options.firstByte ?? 'PT10S',
-            request_timeout: options.timeout ?? 'PT10S',
-          },
-        ],
-        models: [{ name: 'm', upstreams: ['u'] }],
-      }),
-    },
-    {},
-  );
-  if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems));
-  const [config] = loaded.config.upstreams;
-  const [model] = loaded.config.models;
-  if (config === undefined || model === undefined) throw new Error('unreachable');
-  const client = new ProviderClient(config.provider);
-  clients.push(client);
-  const upstream = new Upstream(config, client, null);
-  const metrics = new GatewayMetrics(new Registry(), { version: '0', node: '0' }, () => 0);
-  const compiler = new PipelineCompiler({ interceptors: [] } as unknown as PluginExplorer, metrics);
-  const target = compiler.compile({ model, upstream });
-  const body = JsonDocument.parse(Buffer.from(JSON.stringify({ model: 'm', stream: options.stream ?? false })));
-  const exchange = new GatewayExchange({
-    id: 'r',
-    headers: {},
-    passedHeaders: [],
-    contentType: 'application/json',
-    query: '',
-    body,
-    startedAt: 0,
-  });
-  exchange.model = model;
-  const final = body.fork();
-  if (options.streamAsked !== undefined) final.set('stream', options.streamAsked);
-  const attempt = { exchange, upstream: config, number: 1, body: final, headers: new Map(), probe: false };
-  const clock = options.now === undefined ? monotonicClock : { now: options.now };
-  upstream.slots.claim();
-  const lease = new Lease(upstream, clock.now());
-  const crashes: unknown[] = [];
-  const dependencies = {
-    clock,
-    wallClockMs: () => 0,
-    openPipeline: () => new StreamPipeline(options.transforms ?? [], []),
-    onCrash: (_: GatewayExchange, error: unknown) => void crashes.push(error),
-  };
-  const sink = new RecordingSink();
-  const outcome = new AttemptRun(dependencies, exchange, target, attempt, lease, sink).run();
-  // Whoever starts it may look at the outcome late.
-  outcome.catch(() => {});
-  return { sink, exchange, lease, crashes, outcome };
-}
-
-async function outcomeOf(script: Script, options: Options = {}): Promise<AttemptOutcome & { sink: RecordingSink }> {
+async function outcomeOf(
+  script: Script,
+  options: Options = {},
+): Promise<AttemptOutcome & { sink: RecordingSink }> {
   const { sink, lease, outcome } = start(script, options);
   const ended = await within(outcome, 'the outcome');
   expect(lease.held).toBe(false);
@@ -135,8 +46,18 @@ describe('AttemptRun, the table of results', () => {
     ['an error beside choices', (_, a) => a.json(200, '{"error":{},"choices":[]}'), {}, 'ok'],
     ['JSON without a content type', (_, a) => a.send(200, json), {}, 'ok'],
     ['a stream without a content type', (_, a) => a.send(200, stream.join('')), { stream: true }, 'ok'],
-    ['another kind of JSON', (_, a) => a.send(200, json, { 'content-type': 'application/x+json; a=b' }), {}, 'ok'],
-    ['a coded body that need not be read', (_, a) => a.json(200, 'x', { 'content-encoding': 'gzip' }), {}, 'ok'],
+    [
+      'another kind of JSON',
+      (_, a) => a.send(200, json, { 'content-type': 'application/x+json; a=b' }),
+      {},
+      'ok',
+    ],
+    [
+      'a coded body that need not be read',
+      (_, a) => a.json(200, 'x', { 'content-encoding': 'gzip' }),
+      {},
+      'ok',
+    ],
     ['400', (_, a) => a.error(400), {}, '4xx'],
     ['401', (_, a) => a.error(401), {}, '4xx'],
     ['404', (_, a) => a.error(404), {}, '4xx'],
@@ -159,29 +80,83 @@ describe('AttemptRun, the table of results', () => {
     ['a reset before the head', (_, a) => a.reset(), {}, 'net_err', undefined],
     ['a close before the head', (_, a) => a.destroy(), {}, 'net_err', undefined],
     ['no HTTP', (_, a) => a.raw('hello\r\n\r\n'), {}, 'net_err', undefined],
-    ['a reset behind the head', (_, a) => a.sseHead().then(() => a.reset()), { stream: true }, 'net_err', 200],
+    [
+      'a reset behind the head',
+      (_, a) => a.sseHead().then(() => a.reset()),
+      { stream: true },
+      'net_err',
+      200,
+    ],
     ['an HTML page', (_, a) => a.send(200, '<p>', { 'content-type': 'text/html' }), {}, '5xx', 200],
-    ['an HTML page to a stream', (_, a) => a.send(200, '<p>', { 'content-type': 'text/html' }), { stream: true }, '5xx', 200],
+    [
+      'an HTML page to a stream',
+      (_, a) => a.send(200, '<p>', { 'content-type': 'text/html' }),
+      { stream: true },
+      '5xx',
+      200,
+    ],
     ['a page without a type', (_, a) => a.send(200, ' <p>'), {}, '5xx', 200],
     ['an error object', (_, a) => a.json(200, '{"error":{"message":"x"}}'), {}, '5xx', 200],
-    ['an error object to a stream', (_, a) => a.json(200, '{"error":{"message":"x"}}'), { stream: true }, '5xx', 200],
+    [
+      'an error object to a stream',
+      (_, a) => a.json(200, '{"error":{"message":"x"}}'),
+      { stream: true },
+      '5xx',
+      200,
+    ],
     ['an error beside choices: null', (_, a) => a.json(200, '{"error":"x","choices":null}'), {}, '5xx', 200],
     ['half a JSON that ends cleanly', (_, a) => a.json(200, json.slice(0, 40)), {}, 'net_err', 200],
-    ['half a JSON without a length', async (_, a) => {
-      await a.head(200, { 'content-type': 'application/json' }, 'close');
-      await a.end(json.slice(0, 40));
-    }, {}, 'net_err', 200],
+    [
+      'half a JSON without a length',
+      async (_, a) => {
+        await a.head(200, { 'content-type': 'application/json' }, 'close');
+        await a.end(json.slice(0, 40));
+      },
+      {},
+      'net_err',
+      200,
+    ],
     ['an empty JSON answer', (_, a) => a.json(200, ''), {}, 'net_err', 200],
     ['no body at all for who asked for no stream', (_, a) => a.send(200, ''), {}, 'net_err', 200],
-    ['an error event for who asked for no stream', (_, a) => a.sse([`data: {"error":{"message":"x"}}\n\n`]), {}, '5xx', 200],
-    ['a broken coding that must be read', (_, a) => a.sse([Buffer.from('no gzip')], { 'content-encoding': 'gzip' }), {}, 'net_err', 200],
-    ['an unknown coding that must be read', (_, a) => a.sse(['x'], { 'content-encoding': 'lzma' }), {}, 'net_err', 200],
-    ['a coding cut short that must be read', (_, a) => a.sse([gzipSync(stream.join('')).subarray(0, 40)], { 'content-encoding': 'gzip' }), {}, 'net_err', 200],
-    ['a 4xx that breaks', async (_, a) => {
-      await a.head(400, { 'content-length': '100' }, 'length');
-      await a.write('{');
-      a.destroy();
-    }, {}, 'net_err', 400],
+    [
+      'an error event for who asked for no stream',
+      (_, a) => a.sse([`data: {"error":{"message":"x"}}\n\n`]),
+      {},
+      '5xx',
+      200,
+    ],
+    [
+      'a broken coding that must be read',
+      (_, a) => a.sse([Buffer.from('no gzip')], { 'content-encoding': 'gzip' }),
+      {},
+      'net_err',
+      200,
+    ],
+    [
+      'an unknown coding that must be read',
+      (_, a) => a.sse(['x'], { 'content-encoding': 'lzma' }),
+      {},
+      'net_err',
+      200,
+    ],
+    [
+      'a coding cut short that must be read',
+      (_, a) => a.sse([gzipSync(stream.join('')).subarray(0, 40)], { 'content-encoding': 'gzip' }),
+      {},
+      'net_err',
+      200,
+    ],
+    [
+      'a 4xx that breaks',
+      async (_, a) => {
+        await a.head(400, { 'content-length': '100' }, 'length');
+        await a.write('{');
+        a.destroy();
+      },
+      {},
+      'net_err',
+      400,
+    ],
   ])('fails over after %s', async (_name, script, options, result, status) => {
     const outcome = await outcomeOf(script, options);
     expect(outcome).toMatchObject({ result, answered: false, status: 0 });
@@ -261,7 +236,10 @@ describe('AttemptRun, its timers', () => {
 
   it.each([
     ['a plain answer', { firstByte: 'PT0.03S' }],
-    ['a client that asked for a stream, which a patch took away', { stream: true, streamAsked: false, firstByte: 'PT0.03S' }],
+    [
+      'a client that asked for a stream, which a patch took away',
+      { stream: true, streamAsked: false, firstByte: 'PT0.03S' },
+    ],
     ['a window of 0', { stream: true, firstByte: 'PT0S' }],
   ])('has no first-byte window for %s', async (_name, options) => {
     const outcome = await outcomeOf(async (_, a) => {
@@ -299,7 +277,10 @@ describe('AttemptRun, its timers', () => {
   });
 
   it('looks at the socket before it judges where the process itself was blocked', async () => {
-    const { sink, outcome } = start((_, a) => a.sse([delta('a'), DONE]), { stream: true, firstByte: 'PT0.15S' });
+    const { sink, outcome } = start((_, a) => a.sse([delta('a'), DONE]), {
+      stream: true,
+      firstByte: 'PT0.15S',
+    });
     await provider.chat(0);
     const until = performance.now() + 300;
     while (performance.now() < until);
@@ -323,7 +304,9 @@ describe('AttemptRun, given up', () => {
   });
 
   it('tells a running stream that the service ends', async () => {
-    const { sink, exchange, outcome } = start((_, a) => a.sseHead().then(() => a.write(delta('a'))), { stream: true });
+    const { sink, exchange, outcome } = start((_, a) => a.sseHead().then(() => a.write(delta('a'))), {
+      stream: true,
+    });
     await waitFor(() => sink.text !== '', 'the first event came');
     exchange.giveUp('shutting_down');
     expect(await outcome).toMatchObject({ answered: true });
@@ -351,16 +334,19 @@ describe('AttemptRun, errors of this side', () => {
     expect(lease.held).toBe(false);
   });
 
-  it.each([false, true])('tells a client in band where a transform throws on a stream (coded: %s)', async (coded) => {
-    const text = stream.join('');
-    const { sink, lease, outcome } = start(
-      (_, a) => (coded ? a.sse([gzipSync(text)], { 'content-encoding': 'gzip' }) : a.sse([text])),
-      { stream: true, transforms: [throwing('push')] },
-    );
-    expect(await within(outcome, 'the outcome', 2000)).toMatchObject({ answered: true });
-    expect(sink.ending).toBe('endInterrupted');
-    expect(lease.held).toBe(false);
-  });
+  it.each([false, true])(
+    'tells a client in band where a transform throws on a stream (coded: %s)',
+    async (coded) => {
+      const text = stream.join('');
+      const { sink, lease, outcome } = start(
+        (_, a) => (coded ? a.sse([gzipSync(text)], { 'content-encoding': 'gzip' }) : a.sse([text])),
+        { stream: true, transforms: [throwing('push')] },
+      );
+      expect(await within(outcome, 'the outcome', 2000)).toMatchObject({ answered: true });
+      expect(sink.ending).toBe('endInterrupted');
+      expect(lease.held).toBe(false);
+    },
+  );
 });
 
 /** Gives what was written time to be read: a reset throws unread bytes away. */

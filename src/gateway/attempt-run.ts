@@ -95,7 +95,7 @@ export class AttemptRun implements AnswerListener, AnswerHost {
       try {
         this.#call.start();
       } catch {
-        this.#crashed(invalidHeader());
+        this.crashed(invalidHeader());
       }
     });
   }
@@ -113,7 +113,7 @@ export class AttemptRun implements AnswerListener, AnswerHost {
         wallClockMs: this.dependencies.wallClockMs,
       });
     } catch (error) {
-      this.#crashed(error);
+      this.crashed(error);
     }
   }
 
@@ -122,7 +122,7 @@ export class AttemptRun implements AnswerListener, AnswerHost {
     try {
       return this.#reader === null || this.#reader.data(chunk);
     } catch (error) {
-      this.#crashed(error);
+      this.crashed(error);
       return true;
     }
   }
@@ -131,7 +131,7 @@ export class AttemptRun implements AnswerListener, AnswerHost {
     try {
       this.#reader?.end();
     } catch (error) {
-      this.#crashed(error);
+      this.crashed(error);
     }
   }
 
@@ -174,6 +174,19 @@ export class AttemptRun implements AnswerListener, AnswerHost {
 
   resume(): void {
     this.#call?.resume();
+  }
+
+  /** An error that is nobody's answer: not the provider's fault, so neither a failure nor a success of it. */
+  crashed(error: unknown): void {
+    if (this.#outcome !== null) return;
+    if (!(error instanceof TransformFailure)) this.dependencies.onCrash(this.exchange, error);
+    if (this.committed) {
+      this.#tellInterrupted();
+      this.#end({ result: 'cancelled', answered: true, status: this.status });
+    } else {
+      this.#crash = { error: error instanceof TransformFailure ? error.answer : error };
+      this.#end({ result: 'cancelled', answered: false, status: 0 });
+    }
   }
 
   // ---- inside
@@ -242,19 +255,6 @@ export class AttemptRun implements AnswerListener, AnswerHost {
     }
   }
 
-  /** An error that is nobody's answer: not the provider's fault, so neither a failure nor a success of it. */
-  #crashed(error: unknown): void {
-    if (this.#outcome !== null) return;
-    if (!(error instanceof TransformFailure)) this.dependencies.onCrash(this.exchange, error);
-    if (this.committed) {
-      this.#tellInterrupted();
-      this.#end({ result: 'cancelled', answered: true, status: this.status });
-    } else {
-      this.#crash = { error: error instanceof TransformFailure ? error.answer : error };
-      this.#end({ result: 'cancelled', answered: false, status: 0 });
-    }
-  }
-
   /** In band where the answer has a way for it, else by breaking the connection. */
   #tellInterrupted(): void {
     try {
@@ -271,6 +271,7 @@ export class AttemptRun implements AnswerListener, AnswerHost {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.exchange.onGivenUp = null;
     this.sink.onDrain = null;
+    this.#reader?.stop?.();
     this.#usage.settle(this.target.series);
     this.#call?.abort();
     this.#settle();

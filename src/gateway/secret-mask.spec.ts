@@ -11,7 +11,11 @@ describe('secretsOf', () => {
       ['x-api-key', 'header-key-1234'],
       ['x-title', 'no secret at all'],
     ] as const;
-    expect(secretsOf({ key: KEY, headers } as unknown as ProviderConfig)).toEqual([KEY, 'header-token-1234', 'header-key-1234']);
+    expect(secretsOf({ key: KEY, headers } as unknown as ProviderConfig)).toEqual([
+      KEY,
+      'header-token-1234',
+      'header-key-1234',
+    ]);
   });
 
   it('leaves placeholders alone: masking them would garble answers', () => {
@@ -37,7 +41,9 @@ describe('headerMask', () => {
 describe('bodyMask', () => {
   it('masks every copy and keeps every other byte', () => {
     const around = Buffer.from([0xff, 0x00, 0xc3, 0x28]);
-    const masked = bodyMask([KEY])(Buffer.concat([around, Buffer.from(KEY), around, Buffer.from(KEY), around]));
+    const masked = bodyMask([KEY])(
+      Buffer.concat([around, Buffer.from(KEY), around, Buffer.from(KEY), around]),
+    );
     expect(masked.includes('0123456789')).toBe(false);
     expect(masked.subarray(0, 4).equals(around)).toBe(true);
     expect(masked.subarray(-4).equals(around)).toBe(true);
@@ -49,7 +55,9 @@ describe('bodyMask', () => {
   });
 
   it('masks a key beyond ASCII, and the longer one of two that begin alike', () => {
-    expect(bodyMask(['schlüssel-0123456789'])(Buffer.from('x schlüssel-0123456789 y')).toString()).not.toContain('01234');
+    expect(
+      bodyMask(['schlüssel-0123456789'])(Buffer.from('x schlüssel-0123456789 y')).toString(),
+    ).not.toContain('01234');
     const long = `${KEY}-longer`;
     expect(bodyMask([KEY, long])(Buffer.from(long)).toString()).not.toContain('longer');
   });

@@ -18,9 +18,10 @@ export function secretsOf(provider: ProviderConfig): string[] {
 
 /** Masks every copy of these secrets in a header value, which must stay in ASCII. */
 export function headerMask(secrets: readonly string[]): (text: string) => string {
+  const longestFirst = byLength(secrets);
   return (text) => {
     let masked = text;
-    for (const secret of secrets) {
+    for (const secret of longestFirst) {
       if (masked.includes(secret)) masked = masked.split(secret).join(maskSecret(secret).replace('…', '...'));
     }
     return masked;
@@ -29,14 +30,20 @@ export function headerMask(secrets: readonly string[]): (text: string) => string
 
 /** Masks every copy of these secrets in a body; the very same buffer where there is none. */
 export function bodyMask(secrets: readonly string[]): (bytes: Buffer) => Buffer {
+  const longestFirst = byLength(secrets);
   return (bytes) => {
     let masked = bytes;
-    for (const secret of secrets) {
+    for (const secret of longestFirst) {
       if (!masked.includes(secret)) continue;
       masked = Buffer.from(masked.toString('latin1').split(latin1(secret)).join(latin1(maskSecret(secret))), 'latin1');
     }
     return masked;
   };
+}
+
+/** Of two secrets that begin alike the longer one goes first, or its end would stay. */
+function byLength(secrets: readonly string[]): string[] {
+  return [...secrets].sort((a, b) => b.length - a.length);
 }
 
 /** UTF-8 bytes as a text of one character a byte, so that bodies of any encoding keep their other bytes. */

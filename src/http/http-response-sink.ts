@@ -59,8 +59,9 @@ export class HttpResponseSink implements ResponseSink {
 
   endInterrupted(bytes: Buffer): void {
     const { response } = this;
-    const { socket } = response;
-    response.end(bytes, () => socket?.destroySoon());
+    // Trap: a response that waits behind another one has no socket yet; its request has.
+    const { socket } = response.req;
+    response.end(bytes, () => socket.destroySoon());
   }
 
   cut(): void {

@@ -40,6 +40,11 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     const finish = (result: BodyResult) => done(null, result);
     new BodyReader(payload as IncomingMessage, options.bodyLimitBytes, finish).start();
   });
+  fastify.server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
+    // Trap: behind an answer that is under way Node would put the interim answer in the wrong place.
+    if (response.socket !== null) response.writeContinue();
+    fastify.server.emit('request', request, response);
+  });
   fastify.addHook('onRequest', (request, reply, done) => options.edge().admit(request, reply, done));
   return fastify;
 }

@@ -40,7 +40,11 @@ describe('PatchInterceptor', () => {
       model: { c: 'm', deep: { m: 1, x: 'm' } },
     });
     expect(JSON.parse(apply('{"a":"c","keep":1}'))).toEqual({
-      a: 'p', keep: 1, b: 'u', c: 'm', deep: { p: 1, u: 1, m: 1, x: 'm' },
+      a: 'p',
+      keep: 1,
+      b: 'u',
+      c: 'm',
+      deep: { p: 1, u: 1, m: 1, x: 'm' },
     });
   });
 
@@ -54,7 +58,10 @@ describe('PatchInterceptor', () => {
   it('sets null, replaces arrays, may override model and stream', () => {
     const { apply } = setUp({ model: { a: null, list: [9], model: 'other', stream: false } });
     expect(JSON.parse(apply('{"model":"m","stream":true,"a":1,"list":[1,2]}'))).toEqual({
-      model: 'other', stream: false, a: null, list: [9],
+      model: 'other',
+      stream: false,
+      a: null,
+      list: [9],
     });
   });
 

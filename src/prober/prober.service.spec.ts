@@ -6,7 +6,6 @@ import type { ProbeSender } from '../contracts/ports.js';
 import type { GatewayLog } from '../observability/log/gateway-log.js';
 import type { GatewayMetrics } from '../observability/metrics/gateway.metrics.js';
 import { BackoffService } from '../upstreams/backoff/backoff.service.js';
-import type { Backoff } from '../upstreams/backoff/backoff.js';
 import type { ProviderClient } from '../upstreams/provider-client.js';
 import { Upstream } from '../upstreams/upstream.js';
 import type { UpstreamRegistry } from '../upstreams/upstream.registry.js';
@@ -70,12 +69,14 @@ function setUp(upstreams: object[], provider: object = {}) {
     scheduler,
     sender,
     { now: () => performance.now() },
-    { probed: (id: string, _: string, ok: boolean) => pings.push(`${id} ${ok ? 'ok' : 'fail'}`) } as unknown as GatewayMetrics,
+    {
+      probed: (id: string, _: string, ok: boolean) => pings.push(`${id} ${ok ? 'ok' : 'fail'}`),
+    } as unknown as GatewayMetrics,
     { probed: () => {} } as unknown as GatewayLog,
   );
   prober.onModuleInit();
   const fail = (i: number, retryAfterMs?: number) =>
-    (all[i]?.backoff as Backoff).failed(performance.now(), performance.now(), retryAfterMs);
+    (all[i] as Upstream).backoff?.failed(performance.now(), performance.now(), retryAfterMs);
   return { all, sender, pings, scheduler, prober, fail };
 }
 
@@ -195,7 +196,10 @@ describe('ProberService', () => {
   });
 
   it('ends everything at the shutdown and begins nothing after it', async () => {
-    const { prober, scheduler, sender, fail } = setUp([{ backoff: 'PT1M', probe_interval: 'PT0.2S' }, { backoff: 'PT1M' }]);
+    const { prober, scheduler, sender, fail } = setUp([
+      { backoff: 'PT1M', probe_interval: 'PT0.2S' },
+      { backoff: 'PT1M' },
+    ]);
     fail(0);
     await after(200);
     prober.onApplicationShutdown();

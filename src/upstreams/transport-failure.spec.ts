@@ -23,7 +23,12 @@ describe('describeTransportError', () => {
   });
 
   it('never repeats a text of the library or the provider', () => {
-    for (const error of [new Error('secret text'), coded('secret text', 'secret text'), 'secret text', { code: 7 }]) {
+    for (const error of [
+      new Error('secret text'),
+      coded('secret text', 'secret text'),
+      'secret text',
+      { code: 7 },
+    ]) {
       expect(describeTransportError(error).reason).not.toContain('secret');
     }
   });
@@ -35,7 +40,8 @@ describe('describeTransportError', () => {
 
 describe('isStaleSocketError', () => {
   it('knows what a socket closed meanwhile looks like, and nothing else', () => {
-    for (const code of ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']) expect(isStaleSocketError(coded(code))).toBe(true);
+    for (const code of ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
+      expect(isStaleSocketError(coded(code))).toBe(true);
     for (const code of ['ECONNREFUSED', 'HPE_INVALID_CONSTANT', 'UND_ERR_HEADERS_OVERFLOW']) {
       expect(isStaleSocketError(coded(code))).toBe(false);
     }

@@ -1,3 +1,5 @@
+import { errors } from 'undici';
+
 /** What went wrong on the wire, in words of ours. */
 export interface TransportFailure {
   /** One phrase for the log; holds no header, body, key or address of a client. */
@@ -32,10 +34,11 @@ const REASONS: Readonly<Record<string, string>> = {
 /** Trap: texts of library errors can hold bytes of the provider, so only codes decide what is said. */
 export function describeTransportError(error: unknown): TransportFailure {
   const code = codeOf(error);
+  if (error instanceof errors.HTTPParserError) return { reason: 'malformed HTTP' };
   if (code === undefined) return { reason: 'connection failed' };
+  if (code.startsWith('HPE_')) return { reason: `malformed HTTP (${code})` };
   const known = REASONS[code];
   if (known !== undefined) return { reason: known };
-  if (code.startsWith('HPE_')) return { reason: `malformed HTTP (${code})` };
   if (code.startsWith('ERR_SSL') || code.startsWith('ERR_TLS') || code.includes('CERT')) return { reason: `TLS: ${code}` };
   return { reason: `connection failed (${code})` };
 }

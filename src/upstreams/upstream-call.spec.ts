@@ -1,85 +1,10 @@
 import { once } from 'node:events';
-import { createServer, type Server, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { ProviderConfig } from '../config/gateway-config.js';
-import { ScriptedUpstream, type Script } from '../../test/support/scripted-upstream.js';
+import { call, cleanUp, clientOf, listen, scripted, urlOf, whole } from '../../test/support/told-call.js';
 import { gate, waitFor } from '../../test/support/wait-for.js';
-import { ProviderClient } from './provider-client.js';
-import type { TransportFailure } from './transport-failure.js';
-import { type AnswerListener, UpstreamCall } from './upstream-call.js';
 
-const cleanUps: (() => Promise<void> | void)[] = [];
-
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
-});
-
-async function scripted(...scripts: Script[]): Promise<ScriptedUpstream> {
-  const upstream = await ScriptedUpstream.start();
-  cleanUps.push(() => upstream.stop());
-  return upstream.next(...scripts);
-}
-
-function clientOf(url: string): ProviderClient {
-  const client = new ProviderClient({ url } as ProviderConfig);
-  cleanUps.push(() => client.close());
-  return client;
-}
-
-/** What a call told, in order. */
-class Told implements AnswerListener {
-  readonly events: string[] = [];
-  readonly chunks: Buffer[] = [];
-  onChunk: ((chunk: Buffer) => boolean) | null = null;
-  failure: TransportFailure | null = null;
-
-  onHead(status: number): void {
-    this.events.push(`head ${status}`);
-  }
-  onData(chunk: Buffer): boolean {
-    this.chunks.push(Buffer.from(chunk));
-    return this.onChunk?.(chunk) ?? true;
-  }
-  onEnd(): void {
-    this.events.push('end');
-  }
-  onFailure(failure: TransportFailure): void {
-    this.failure = failure;
-    this.events.push('failure');
-  }
-  get text(): string {
-    return Buffer.concat(this.chunks).toString();
-  }
-  get over(): number {
-    return this.events.filter((event) => event === 'over').length;
-  }
-  get settled(): boolean {
-    return this.events.includes('end') || this.events.includes('failure');
-  }
-}
-
-interface CallOptions {
-  readonly path?: string;
-  readonly headers?: string[];
-  readonly body?: readonly Buffer[];
-}
-
-function call(client: ProviderClient, options: CallOptions = {}): { told: Told; call: UpstreamCall } {
-  const told = new Told();
-  const body = options.body ?? [Buffer.from('{"a":1}')];
-  const bodyBytes = body.reduce((sum, { length }) => sum + length, 0);
-  const headers = ['content-type', 'application/json', 'content-length', String(bodyBytes), ...(options.headers ?? [])];
-  const path = options.path ?? `${client.basePath}/chat/completions`;
-  const request = { method: 'POST' as const, path, headers, body, bodyBytes };
-  return { told, call: new UpstreamCall(client, request, told, () => told.events.push('over')) };
-}
-
-async function whole(client: ProviderClient, options: CallOptions = {}): Promise<Told> {
-  const made = call(client, options);
-  made.call.start();
-  await waitFor(() => made.told.settled, 'the call settled');
-  return made.told;
-}
+afterEach(cleanUp);
 
 describe('UpstreamCall', () => {
   it('tells the head, the body, then over and end, in this order', async () => {
@@ -88,90 +13,6 @@ describe('UpstreamCall', () => {
     expect(told.events).toEqual(['head 200', 'over', 'end']);
     expect(told.text).toContain('"hello"');
     expect(upstream.last.target).toBe('/v1/chat/completions');
-  });
-
-  it('keeps the path of the url, and needs none', async () => {
-    const upstream = await scripted();
-    expect(clientOf(`${upstream.url}/deep/er`).basePath).toBe('/v1/deep/er');
-    expect(clientOf(`http://127.0.0.1:${upstream.port}`).basePath).toBe('');
-  });
-
-  it('uses one connection for calls in a row, and as many as there are calls at once', async () => {
-    const upstream = await scripted();
-    const client = clientOf(upstream.url);
-    for (let i = 0; i < 3; i++) await whole(client);
-    expect(upstream.connections).toBe(1);
-    await Promise.all([whole(client), whole(client), whole(client)]);
-    expect(upstream.connections).toBe(3);
-    expect(client.idleConnections).toBe(3);
-  });
-
-  it('takes the connection that was used last', async () => {
-    const hold = gate();
-    const slow: Script = async (_, answer) => {
-      await hold.opened;
-      await answer.json(200, {});
-    };
-    const upstream = await scripted(slow);
-    const client = clientOf(upstream.url);
-    const first = call(client);
-    first.call.start();
-    await upstream.chat(0);
-    await whole(client);
-    hold.open();
-    await waitFor(() => first.told.settled, 'the slow call settled');
-    await whole(client);
-    // Connection 1 went idle first, connection 0 last.
-    expect(upstream.requests.map(({ connection }) => connection)).toEqual([0, 1, 0]);
-  });
-
-  it('retries once on a fresh socket where a kept-alive one turns out to be closed', async () => {
-    const upstream = await scripted();
-    const client = clientOf(upstream.url);
-    await whole(client);
-    let cut = 0;
-    upstream.onHead = (_, socket) => {
-      if (cut++ === 0) socket.resetAndDestroy();
-    };
-    const told = await whole(client);
-    expect(told.events).toEqual(['head 200', 'over', 'end']);
-    expect(upstream.connections).toBe(2);
-  });
-
-  it('retries once only, and never on a fresh socket', async () => {
-    const upstream = await scripted();
-    const client = clientOf(upstream.url);
-    await whole(client);
-    let heads = 0;
-    upstream.onHead = (_, socket) => {
-      heads++;
-      socket.resetAndDestroy();
-    };
-    expect((await whole(client)).events).toEqual(['over', 'failure']);
-    expect(heads).toBe(2);
-    expect((await whole(client)).events).toEqual(['over', 'failure']);
-    expect(heads).toBe(3);
-  });
-
-  it('does not retry where a byte of an answer had come on the reused socket', async () => {
-    const upstream = await scripted();
-    const client = clientOf(upstream.url);
-    await whole(client);
-    upstream.next(async (_, answer) => {
-      await answer.raw('HTTP/1.1 200 O');
-      answer.destroy();
-    });
-    expect((await whole(client)).events).toEqual(['over', 'failure']);
-    expect(upstream.requests).toHaveLength(2);
-  });
-
-  it('does not lend a connection again that the provider closed between two requests', async () => {
-    const upstream = await scripted();
-    const client = clientOf(upstream.url);
-    await whole(client);
-    for (const socket of upstream.sockets) socket.destroy();
-    await waitFor(() => client.idleConnections === 0, 'the idle connection is forgotten');
-    expect((await whole(client)).events).toEqual(['head 200', 'over', 'end']);
   });
 
   it('is over once when it is aborted, with its socket closed, and tells nothing more', async () => {
@@ -319,7 +160,9 @@ describe('UpstreamCall', () => {
     const upstream = (await scripted()).always((_, answer) => answer.json(200, {}));
     const client = clientOf(upstream.url);
     const small = [Buffer.from('{"a":'), Buffer.from('1'), Buffer.from('}')];
-    const large = Array.from({ length: 40 }, (_, i) => Buffer.alloc(50_000 + i, 'a'.charCodeAt(0) + (i % 26)));
+    const large = Array.from({ length: 40 }, (_, i) =>
+      Buffer.alloc(50_000 + i, 'a'.charCodeAt(0) + (i % 26)),
+    );
     for (const body of [small, large]) {
       expect((await whole(client, { body })).events).toEqual(['head 200', 'over', 'end']);
       expect(upstream.last.body.equals(Buffer.concat(body))).toBe(true);
@@ -422,40 +265,4 @@ describe('UpstreamCall', () => {
     }
     expect(upstream.requests).toHaveLength(1);
   });
-
-  it('closes idle connections with the client, and those that come back later', async () => {
-    const hold = gate();
-    const upstream = await scripted(
-      async (_, answer) => answer.json(200, {}),
-      async (_, answer) => {
-        await hold.opened;
-        await answer.json(200, {});
-      },
-    );
-    const client = clientOf(upstream.url);
-    await whole(client);
-    const late = call(client);
-    late.call.start();
-    await upstream.chat(1);
-    client.close();
-    hold.open();
-    await waitFor(() => late.told.settled, 'the late call settled');
-    await waitFor(() => upstream.sockets.size === 0, 'no socket is left');
-    expect(client.idleConnections).toBe(0);
-  });
 });
-
-async function listen(server: Server): Promise<void> {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const sockets = new Set<Socket>();
-  server.on('connection', (socket) => sockets.add(socket));
-  cleanUps.push(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
-}
-
-function urlOf(server: Server): string {
-  const address = server.address();
-  return `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}/v1`;
-}

@@ -1,4 +1,4 @@
-import type { Dispatcher } from 'undici';
+import { type Dispatcher, errors } from 'undici';
 import { headerValue, type UpstreamHeaders } from '../common/http/response-headers.js';
 import type { Connection } from './connection.js';
 import type { ProviderClient } from './provider-client.js';
@@ -39,6 +39,8 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
   #sawByte = false;
   #endsWithConnection = false;
   #done = false;
+  /** Why HTTP cannot carry the request. */
+  #refusal: Error | null = null;
 
   constructor(
     private readonly client: ProviderClient,
@@ -50,7 +52,7 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
     this.#reused = this.#connection.open;
   }
 
-  /** Sends the request. Throws, with the connection given back, for a path or header that HTTP cannot carry. */
+  /** Sends the request. Throws, with the connection closed, for a path or header that HTTP cannot carry. */
   start(): void {
     const { body, bodyBytes, headers } = this.request;
     const options = {
@@ -65,13 +67,11 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
       // The library takes any iterable of buffers, its types do not say so.
       else options.body = body as unknown as Buffer;
     }
-    try {
-      this.#connection.dispatch(options, this);
-    } catch (error) {
-      this.#done = true;
-      this.#connection.destroy(this.over);
-      throw error;
-    }
+    this.#connection.dispatch(options, this);
+    if (this.#refusal === null) return;
+    this.#done = true;
+    this.#connection.destroy(this.over);
+    throw this.#refusal;
   }
 
   /** True when any byte of an answer has come. */
@@ -87,7 +87,8 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
   }
 
   resume(): void {
-    this.#controller?.resume();
+    // Trap: the parser cannot go on while it is reading another connection, which may be where this comes from.
+    queueMicrotask(() => this.#controller?.resume());
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -126,6 +127,11 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     if (this.#done) return;
+    // Told while it is being dispatched: no byte was sent, and no provider is to blame.
+    if (error instanceof errors.InvalidArgumentError) {
+      this.#refusal = error;
+      return;
+    }
     if (this.#reused && !this.#retried && !this.#sawByte && isStaleSocketError(error)) {
       this.#retryOnFreshSocket();
       return;

@@ -52,7 +52,9 @@ describe('backoff (spec 01 §5)', () => {
     set.a.always((_r, answer) => answer.error(429, { 'retry-after': '20' }));
     set.b.always((_r, answer) => answer.error(429, { 'retry-after': '10' }));
     const first = await set.chat().end();
-    expect(first.json).toMatchObject({ error: { code: 'all_upstreams_failed', attempts: [{ upstream: 'a' }, { upstream: 'b' }] } });
+    expect(first.json).toMatchObject({
+      error: { code: 'all_upstreams_failed', attempts: [{ upstream: 'a' }, { upstream: 'b' }] },
+    });
     expect(first.header('retry-after')).toBe('10');
     const second = await set.chat().end();
     expect(second.status).toBe(503);
@@ -60,7 +62,11 @@ describe('backoff (spec 01 §5)', () => {
     expect(seconds).toBeGreaterThan(5);
     expect(seconds).toBeLessThanOrEqual(10);
     expect(second.json).toMatchObject({
-      error: { message: `all upstreams cooling, retry in ${seconds}s`, code: 'all_upstreams_cooling', attempts: [] },
+      error: {
+        message: `all upstreams cooling, retry in ${seconds}s`,
+        code: 'all_upstreams_cooling',
+        attempts: [],
+      },
     });
     const ms = Number(second.header('retry-after-ms'));
     expect(ms).toBeGreaterThan((seconds - 1) * 1000);
@@ -76,7 +82,10 @@ describe('backoff (spec 01 §5)', () => {
   });
 
   it('says busy, not cooling, where one is full and another rests', async () => {
-    const set = await stage({ upstreams: 2, upstream: (i) => (i === 0 ? { backoff: 'PT1M', ...noProbes } : { max_concurrency: 1 }) });
+    const set = await stage({
+      upstreams: 2,
+      upstream: (i) => (i === 0 ? { backoff: 'PT1M', ...noProbes } : { max_concurrency: 1 }),
+    });
     set.a.always(fail);
     const hold = gate();
     set.b.next(async (_r, answer) => {
@@ -85,7 +94,9 @@ describe('backoff (spec 01 §5)', () => {
     });
     const holder = set.chat();
     await set.b.chat(0);
-    expect((await set.chat().end()).json).toMatchObject({ error: { code: 'all_upstreams_busy', attempts: [] } });
+    expect((await set.chat().end()).json).toMatchObject({
+      error: { code: 'all_upstreams_busy', attempts: [] },
+    });
     hold.open();
     await holder.end();
   });
@@ -115,7 +126,10 @@ describe('backoff (spec 01 §5)', () => {
     const set = await stage({
       upstreams: 3,
       file: ([a, b]) => ({
-        providers: [{ id: 'p', url: a?.url, backoff: 'PT1M', ...noProbes }, { id: 'q', url: b?.url }],
+        providers: [
+          { id: 'p', url: a?.url, backoff: 'PT1M', ...noProbes },
+          { id: 'q', url: b?.url },
+        ],
         upstreams: [
           { id: 'a', provider: 'p', model: 'x' },
           { id: 'b', provider: 'p', model: 'y' },
@@ -128,8 +142,14 @@ describe('backoff (spec 01 §5)', () => {
     expect(answer.header('x-llm-proxy-upstream')).toBe('c');
     expect(set.a.requests.map(({ json }) => json['model'])).toEqual(['x', 'z']);
     const metrics = await set.gateway.metrics();
-    const streaks = metrics.find('llm_proxy_upstream_fail_streak').map(({ labels, value }) => [labels['upstream'], value]);
-    expect(streaks).toEqual([['a', 1], ['b', 1], ['c', 0]]);
+    const streaks = metrics
+      .find('llm_proxy_upstream_fail_streak')
+      .map(({ labels, value }) => [labels['upstream'], value]);
+    expect(streaks).toEqual([
+      ['a', 1],
+      ['b', 1],
+      ['c', 0],
+    ]);
   });
 
   it('never rests where nobody set one', async () => {
@@ -161,12 +181,15 @@ describe('backoff (spec 01 §5)', () => {
   it('is reset at once by a success, also one that began before the rest', async () => {
     const set = await stage({ upstream: { backoff: 'PT1M', ...noProbes } });
     const hold = gate();
-    set.a.next(async (_r, answer) => {
-      await answer.sseHead();
-      await answer.write(delta('x'));
-      await hold.opened;
-      await answer.end(DONE);
-    }, (_r, answer) => answer.error(429, { 'retry-after': '50' }));
+    set.a.next(
+      async (_r, answer) => {
+        await answer.sseHead();
+        await answer.write(delta('x'));
+        await hold.opened;
+        await answer.end(DONE);
+      },
+      (_r, answer) => answer.error(429, { 'retry-after': '50' }),
+    );
     const slow = await set.stream().saw('x');
     await set.chat().end();
     expect(await gauge(set, 'cooling_seconds')).toBeGreaterThan(40);
@@ -230,7 +253,11 @@ describe('backoff (spec 01 §5)', () => {
     const received = await set.a.chat(0);
     answer.leave();
     await received.closed;
-    await waitFor(async () => (await set.gateway.metrics()).sum('llm_proxy_requests_total', { result: 'cancelled' }) === 1, 'it was counted');
+    await waitFor(
+      async () =>
+        (await set.gateway.metrics()).sum('llm_proxy_requests_total', { result: 'cancelled' }) === 1,
+      'it was counted',
+    );
     expect(await gauge(set, 'fail_streak')).toBe(0);
   });
 });

@@ -14,7 +14,11 @@ describe('a chat request (spec 01 §1, §3)', () => {
     expect(a.last.method).toBe('POST');
     expect(a.last.target).toBe('/v1/chat/completions');
     expect(a.last.header('authorization')).toBe(`Bearer ${secretKey('a')}`);
-    expect(a.last.json).toEqual({ model: 'real-a', messages: [{ role: 'user', content: 'hi' }], temperature: 0.5 });
+    expect(a.last.json).toEqual({
+      model: 'real-a',
+      messages: [{ role: 'user', content: 'hi' }],
+      temperature: 0.5,
+    });
   });
 
   it('streams byte for byte', async () => {
@@ -55,7 +59,9 @@ describe('a chat request (spec 01 §1, §3)', () => {
     ['empty', { key: '' }],
     ['white space', { key: '  ' }],
   ])('sends no Authorization header where the key is %s', async (_how, provider) => {
-    const { a, chat } = await stage({ file: ([up]) => ({ providers: [{ id: 'pa', url: up?.url, ...provider }] }) });
+    const { a, chat } = await stage({
+      file: ([up]) => ({ providers: [{ id: 'pa', url: up?.url, ...provider }] }),
+    });
     await chat().end();
     expect(a.last.headerNames).not.toContain('authorization');
   });
@@ -89,7 +95,9 @@ describe('a chat request (spec 01 §1, §3)', () => {
       answer.sse([
         delta({ role: 'assistant', content: 'he' }),
         delta({ content: 'llo', reasoning_content: 'because' }),
-        delta({ tool_calls: [{ index: 0, id: 't1', type: 'function', function: { name: 'f', arguments: '{"a"' } }] }),
+        delta({
+          tool_calls: [{ index: 0, id: 't1', type: 'function', function: { name: 'f', arguments: '{"a"' } }],
+        }),
         delta({ tool_calls: [{ index: 0, function: { arguments: ':1}' } }] }),
         finish('tool_calls'),
         'data: {"id":"c1","object":"chat.completion.chunk","choices":[],"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7}}\n\n',
@@ -125,7 +133,10 @@ describe('a chat request (spec 01 §1, §3)', () => {
   });
 
   it('starts each attempt again from the body of the client', async () => {
-    const { a, b, chat } = await stage({ upstreams: 2, upstream: (i) => (i === 0 ? { patch: { only_a: 1 } } : {}) });
+    const { a, b, chat } = await stage({
+      upstreams: 2,
+      upstream: (i) => (i === 0 ? { patch: { only_a: 1 } } : {}),
+    });
     a.next((_request, answer) => answer.error(503));
     await chat({ temperature: 1 }).end();
     expect(a.last.json['only_a']).toBe(1);

@@ -4,7 +4,10 @@ import type { Script } from '../support/scripted-upstream.js';
 import { stage, type StageOptions } from '../support/stage.js';
 import { gate } from '../support/wait-for.js';
 
-const short: StageOptions = { upstreams: 2, upstream: (i) => (i === 0 ? { first_byte_timeout: 'PT0.1S' } : {}) };
+const short: StageOptions = {
+  upstreams: 2,
+  upstream: (i) => (i === 0 ? { first_byte_timeout: 'PT0.1S' } : {}),
+};
 
 describe('first_byte_timeout (spec 01 §5)', () => {
   const silent: [string, Script][] = [
@@ -12,10 +15,13 @@ describe('first_byte_timeout (spec 01 §5)', () => {
     ['a head without a body byte', (_r, answer) => answer.sseHead()],
     ['half a head', (_r, answer) => answer.raw('HTTP/1.1 200 OK\r\nconte')],
     ['an informational head', (_r, answer) => answer.raw('HTTP/1.1 102 Processing\r\n\r\n')],
-    ['an empty chunk that is not there', async (_r, answer) => {
-      await answer.sseHead();
-      await answer.write('');
-    }],
+    [
+      'an empty chunk that is not there',
+      async (_r, answer) => {
+        await answer.sseHead();
+        await answer.write('');
+      },
+    ],
   ];
   it.each(silent)('fails over after %s', async (_what, script) => {
     const set = await stage(short);
@@ -23,9 +29,13 @@ describe('first_byte_timeout (spec 01 §5)', () => {
     const answer = await set.stream().end();
     expect(answer.header('x-llm-proxy-upstream')).toBe('b');
     expect(answer.text.endsWith(DONE)).toBe(true);
-    expect((await set.gateway.metrics()).sum('llm_proxy_requests_total', { upstream: 'a', result: 'timeout' })).toBe(1);
+    expect(
+      (await set.gateway.metrics()).sum('llm_proxy_requests_total', { upstream: 'a', result: 'timeout' }),
+    ).toBe(1);
     const line = await set.gateway.logged('TIMEOUT');
-    expect(line.msg).toMatch(/^\[llm-proxy\] chat model=m upstream=a TIMEOUT: no first byte within 100ms → failover/);
+    expect(line.msg).toMatch(
+      /^\[llm-proxy\] chat model=m upstream=a TIMEOUT: no first byte within 100ms → failover/,
+    );
     await set.a.last.closed;
     expect(set.a.last.aborted).toBe(true);
   });
@@ -43,7 +53,9 @@ describe('first_byte_timeout (spec 01 §5)', () => {
     });
     set.a.onConnection = () => {};
     expect((await set.stream().end()).header('x-llm-proxy-upstream')).toBe('b');
-    expect((await set.gateway.metrics()).sum('llm_proxy_requests_total', { upstream: 'a', result: 'timeout' })).toBe(1);
+    expect(
+      (await set.gateway.metrics()).sum('llm_proxy_requests_total', { upstream: 'a', result: 'timeout' }),
+    ).toBe(1);
   });
 
   it.each([': ping\n\n', ':', '\n', 'd'])('is content with any byte: %j', async (byte) => {
@@ -77,10 +89,15 @@ describe('first_byte_timeout (spec 01 §5)', () => {
   });
 
   it('is decided by `stream` in the final body', async () => {
-    const set = await stage({ upstreams: 2, upstream: (i) => (i === 0 ? { first_byte_timeout: 'PT0.1S', patch: { stream: true } } : {}) });
+    const set = await stage({
+      upstreams: 2,
+      upstream: (i) => (i === 0 ? { first_byte_timeout: 'PT0.1S', patch: { stream: true } } : {}),
+    });
     set.a.next(() => {});
     expect((await set.chat().end()).header('x-llm-proxy-upstream')).toBe('b');
-    expect((await set.gateway.metrics()).sum('llm_proxy_requests_total', { upstream: 'a', result: 'timeout' })).toBe(1);
+    expect(
+      (await set.gateway.metrics()).sum('llm_proxy_requests_total', { upstream: 'a', result: 'timeout' }),
+    ).toBe(1);
   });
 
   it('of the provider counts where the upstream has none, and PT0S switches it off', async () => {
@@ -107,7 +124,10 @@ describe('first_byte_timeout (spec 01 §5)', () => {
     const answer = await set.stream().end();
     expect(answer.status).toBe(503);
     expect(answer.json).toMatchObject({
-      error: { code: 'all_upstreams_failed', attempts: [{ upstream: 'a', provider: 'pa', result: 'timeout' }] },
+      error: {
+        code: 'all_upstreams_failed',
+        attempts: [{ upstream: 'a', provider: 'pa', result: 'timeout' }],
+      },
     });
   });
 

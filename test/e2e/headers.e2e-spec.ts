@@ -26,9 +26,12 @@ const dropped = {
 describe("headers of the client's request (spec 01 §3)", () => {
   it('drops credentials, hop-by-hop headers, and what connection names', async () => {
     const { a, chat } = await stage();
-    await chat({}, {
-      headers: { ...dropped, authorization: 'Bearer client', connection: 'keep-alive, X-Named' },
-    }).end();
+    await chat(
+      {},
+      {
+        headers: { ...dropped, authorization: 'Bearer client', connection: 'keep-alive, X-Named' },
+      },
+    ).end();
     for (const name of Object.keys(dropped)) {
       if (name === 'accept-encoding') continue;
       expect(a.last.header(name), name).toBeUndefined();
@@ -47,17 +50,20 @@ describe("headers of the client's request (spec 01 §3)", () => {
 
   it('passes every other header, doubled ones too', async () => {
     const { a, chat } = await stage();
-    await chat({}, {
-      headers: {
-        'openai-organization': 'org',
-        'x-stainless-lang': 'js',
-        'user-agent': 'test/1',
-        'x-twice': ['one', 'two'],
-        'x-empty': '',
-        'x-latin': 'caf\u00e9',
-        accept: 'text/event-stream',
+    await chat(
+      {},
+      {
+        headers: {
+          'openai-organization': 'org',
+          'x-stainless-lang': 'js',
+          'user-agent': 'test/1',
+          'x-twice': ['one', 'two'],
+          'x-empty': '',
+          'x-latin': 'caf\u00e9',
+          accept: 'text/event-stream',
+        },
       },
-    }).end();
+    ).end();
     expect(a.last.header('openai-organization')).toBe('org');
     expect(a.last.header('x-stainless-lang')).toBe('js');
     expect(a.last.header('user-agent')).toBe('test/1');
@@ -72,7 +78,9 @@ describe("headers of the client's request (spec 01 §3)", () => {
   it("sets the provider's fixed headers last", async () => {
     const { a, chat } = await stage({ provider: { headers: { 'X-Title': 'llm', 'user-agent': 'fixed' } } });
     await chat({}, { headers: { 'x-title': 'of the client', 'user-agent': 'mine' } }).end();
-    expect(a.last.headerLines.filter(([name]) => name.toLowerCase() === 'x-title')).toEqual([['x-title', 'llm']]);
+    expect(a.last.headerLines.filter(([name]) => name.toLowerCase() === 'x-title')).toEqual([
+      ['x-title', 'llm'],
+    ]);
     expect(a.last.header('user-agent')).toBe('fixed');
   });
 
@@ -110,7 +118,15 @@ describe('headers of the answer (spec 01 §8)', () => {
     expect(answer.header('x-end-to-end')).toBe('yes');
     expect(answer.header('x-twice')).toBe('one, two');
     expect(answer.header('x-ratelimit-remaining-requests')).toBe('7');
-    for (const name of ['set-cookie', 'server', 'access-control-allow-origin', 'access-control-expose-headers', 'x-llm-proxy-other', 'proxy-authenticate', 'x-hop']) {
+    for (const name of [
+      'set-cookie',
+      'server',
+      'access-control-allow-origin',
+      'access-control-expose-headers',
+      'x-llm-proxy-other',
+      'proxy-authenticate',
+      'x-hop',
+    ]) {
       expect(answer.header(name), name).toBeUndefined();
     }
     expect(answer.header('x-upstream-request-id')).toBe('of-the-upstream');
@@ -134,12 +150,15 @@ describe('headers of the answer (spec 01 §8)', () => {
     expect(answer.header('x-llm-proxy-upstream')).toBe('a');
   });
 
-  it.each(['has space', 'x'.repeat(129), 'semi;colon', 'ünï', ''])('replaces the request id "%s"', async (id) => {
-    const { chat } = await stage();
-    const answer = await chat({}, { headers: { 'x-request-id': id } }).end();
-    expect(answer.header('x-request-id')).toMatch(/^[A-Za-z0-9._:-]{1,128}$/);
-    expect(answer.header('x-request-id')).not.toBe(id);
-  });
+  it.each(['has space', 'x'.repeat(129), 'semi;colon', 'ünï', ''])(
+    'replaces the request id "%s"',
+    async (id) => {
+      const { chat } = await stage();
+      const answer = await chat({}, { headers: { 'x-request-id': id } }).end();
+      expect(answer.header('x-request-id')).toMatch(/^[A-Za-z0-9._:-]{1,128}$/);
+      expect(answer.header('x-request-id')).not.toBe(id);
+    },
+  );
 
   it('encodes an id that is more than visible ASCII', async () => {
     const { gateway } = await stage({
@@ -195,7 +214,9 @@ describe('our keys never reach a client (spec 01 §5, §8)', () => {
 
   it('replaces a 4xx that is larger than 1 MiB', async () => {
     const { a, chat } = await stage();
-    a.always((_request, answer) => answer.send(400, Buffer.alloc(1024 * 1024 + 1, 'x'), { 'content-type': 'text/plain' }));
+    a.always((_request, answer) =>
+      answer.send(400, Buffer.alloc(1024 * 1024 + 1, 'x'), { 'content-type': 'text/plain' }),
+    );
     const answer = await chat().end();
     expect(answer.status).toBe(400);
     expect(answer.json).toMatchObject({ error: { message: expect.any(String), type: expect.any(String) } });
@@ -203,7 +224,9 @@ describe('our keys never reach a client (spec 01 §5, §8)', () => {
 
   it('passes a 4xx of 1 MiB', async () => {
     const { a, chat } = await stage();
-    a.always((_request, answer) => answer.send(400, Buffer.alloc(1024 * 1024, 'x'), { 'content-type': 'text/plain' }));
+    a.always((_request, answer) =>
+      answer.send(400, Buffer.alloc(1024 * 1024, 'x'), { 'content-type': 'text/plain' }),
+    );
     const answer = await chat().end();
     expect([answer.status, answer.size]).toEqual([400, 1024 * 1024]);
   });

@@ -44,7 +44,9 @@ describe('start (spec 01 §9, §10)', () => {
     ]) {
       expect(messages).toContain(line);
     }
-    expect(messages.find((msg) => msg.startsWith('[llm-proxy] first_byte_timeout: '))).toMatch(/default=PT30S$/);
+    expect(messages.find((msg) => msg.startsWith('[llm-proxy] first_byte_timeout: '))).toMatch(
+      /default=PT30S$/,
+    );
     expect(messages.find((msg) => msg.startsWith('[llm-proxy] probe_interval: '))).toMatch(/default=PT1S$/);
     for (const msg of messages) expect(msg).toMatch(/^\[llm-proxy\] /);
     expect(service.lines.filter(({ level }) => level >= 40)).toEqual([]);
@@ -67,7 +69,10 @@ describe('start (spec 01 §9, §10)', () => {
     const service = await ServiceProcess.listening({
       withoutConfigPath: true,
       environment: { SOME_KEY: ` ${secretKey('environment')} ` },
-      config: { ...configFor(up.url), providers: [{ id: 'p', url: up.url, key: '${SOME_KEY}', headers: { 'x-y': '${NOT_SET:-default}' } }] },
+      config: {
+        ...configFor(up.url),
+        providers: [{ id: 'p', url: up.url, key: '${SOME_KEY}', headers: { 'x-y': '${NOT_SET:-default}' } }],
+      },
     });
     await service.send({ body: BODY }).end();
     expect(up.last.header('authorization')).toBe(`Bearer ${secretKey('environment')}`);
@@ -76,7 +81,10 @@ describe('start (spec 01 §9, §10)', () => {
 
   it('prints for people where asked', async () => {
     const up = await upstreamOf();
-    const service = await ServiceProcess.listening({ config: configFor(up.url), environment: { LOG_FORMAT: 'pretty', LOG_LEVEL: 'debug' } });
+    const service = await ServiceProcess.listening({
+      config: configFor(up.url),
+      environment: { LOG_FORMAT: 'pretty', LOG_LEVEL: 'debug' },
+    });
     await service.send({ body: BODY }).end();
     await waitFor(() => service.stdout.includes('done result=ok'), 'the summary was printed');
     for (const line of service.stdout.trimEnd().split('\n')) {
@@ -98,10 +106,39 @@ describe('start (spec 01 §9, §10)', () => {
   it.each([
     ['a missing file', undefined, /config not found: \/.*config\.yaml/],
     ['no YAML', 'providers: [', /line|:1/],
-    ['several mistakes', { providers: [{ id: 'p' }], upstreams: [{ id: 'a', provider: 'q', model: 1 }], models: [{ name: 'm', upstreams: ['b'] }], serwer: {} }, /providers\[0\]\.url[\s\S]*upstreams\[0\]\.provider|upstreams\[0\]\.provider[\s\S]*providers\[0\]\.url/],
-    ['an unset variable', { providers: [{ id: 'p', url: 'http://x', key: '${NOT_SET}' }], upstreams: [], models: [] }, /NOT_SET/],
-    ['no models', { providers: [{ id: 'p', url: 'http://x' }], upstreams: [{ id: 'a', provider: 'p', model: 'x' }], models: [] }, /models/],
-    ['a secret in the wrong place', { providers: [{ id: 'p', url: 'http://x', key: [secretKey('list')] }], upstreams: [{ id: 'a', provider: 'p', model: 'x' }], models: [{ name: 'm', upstreams: ['a'] }] }, /providers\[0\]\.key/],
+    [
+      'several mistakes',
+      {
+        providers: [{ id: 'p' }],
+        upstreams: [{ id: 'a', provider: 'q', model: 1 }],
+        models: [{ name: 'm', upstreams: ['b'] }],
+        serwer: {},
+      },
+      /providers\[0\]\.url[\s\S]*upstreams\[0\]\.provider|upstreams\[0\]\.provider[\s\S]*providers\[0\]\.url/,
+    ],
+    [
+      'an unset variable',
+      { providers: [{ id: 'p', url: 'http://x', key: '${NOT_SET}' }], upstreams: [], models: [] },
+      /NOT_SET/,
+    ],
+    [
+      'no models',
+      {
+        providers: [{ id: 'p', url: 'http://x' }],
+        upstreams: [{ id: 'a', provider: 'p', model: 'x' }],
+        models: [],
+      },
+      /models/,
+    ],
+    [
+      'a secret in the wrong place',
+      {
+        providers: [{ id: 'p', url: 'http://x', key: [secretKey('list')] }],
+        upstreams: [{ id: 'a', provider: 'p', model: 'x' }],
+        models: [{ name: 'm', upstreams: ['a'] }],
+      },
+      /providers\[0\]\.key/,
+    ],
   ])('a bad configuration: exit code 1, every problem, no stack (%s)', async (_what, config, expected) => {
     const service = new ServiceProcess(config === undefined ? {} : { config });
     expect(await service.exit()).toEqual({ code: 1, signal: null });
@@ -121,7 +158,10 @@ describe('the command line (spec 01 §2)', () => {
   });
 
   it('--check of a bad file: exit code 1 with all problems', async () => {
-    const service = new ServiceProcess({ args: ['--check', 'other.yaml'], files: { 'other.yaml': 'models: []\nserver: {port: x}\n' } });
+    const service = new ServiceProcess({
+      args: ['--check', 'other.yaml'],
+      files: { 'other.yaml': 'models: []\nserver: {port: x}\n' },
+    });
     expect(await service.exit()).toEqual({ code: 1, signal: null });
     for (const path of ['models', 'server.port', 'providers']) expect(service.stderr).toContain(path);
   });
@@ -129,7 +169,8 @@ describe('the command line (spec 01 §2)', () => {
   it.each(['--help', '-h'])('%s', async (option) => {
     const service = new ServiceProcess({ args: [option] });
     expect(await service.exit()).toEqual({ code: 0, signal: null });
-    for (const word of ['--check', 'CONFIG_PATH', 'LOG_LEVEL', 'LOG_FORMAT']) expect(service.stdout).toContain(word);
+    for (const word of ['--check', 'CONFIG_PATH', 'LOG_LEVEL', 'LOG_FORMAT'])
+      expect(service.stdout).toContain(word);
   });
 
   it('--version', async () => {
@@ -149,41 +190,48 @@ describe('the command line (spec 01 §2)', () => {
 });
 
 describe('the end (spec 01 §10)', () => {
-  it.each(['SIGTERM', 'SIGINT'] as const)('%s: running answers finish, new ones are refused, exit code 0', async (signal) => {
-    const up = await upstreamOf();
-    const service = await ServiceProcess.listening({ config: configFor(up.url) });
-    const hold = gate();
-    up.next(async (_r, answer) => {
-      await answer.sseHead();
-      await answer.write(delta('begin'));
-      await hold.opened;
-      await answer.end(delta('end') + DONE);
-    });
-    const running = await service.send({ body: { ...BODY, stream: true } }).saw('begin');
-    expect((await service.get('/readyz')).status).toBe(200);
-    service.kill(signal);
-    await waitFor(async () => (await service.get('/readyz')).status === 503, 'readyz said 503');
-    expect((await service.get('/healthz')).status).toBe(200);
-    expect((await service.get('/metrics')).status).toBe(200);
-    for (const refused of [await service.send({ body: BODY }).end(), await service.get('/v1/models')]) {
-      expect(refused.status).toBe(503);
-      expect(refused.json).toMatchObject({ error: { code: 'shutting_down' } });
-      expect(refused.header('connection')).toBe('close');
-      expect(refused.header('retry-after')).toBe('1');
-    }
-    expect(service.exited).toBe(false);
-    hold.open();
-    await running.end();
-    expect(running.text.endsWith(delta('end') + DONE)).toBe(true);
-    expect(running.ending).toBe('complete');
-    expect(await service.exit()).toEqual({ code: 0, signal: null });
-  });
+  it.each(['SIGTERM', 'SIGINT'] as const)(
+    '%s: running answers finish, new ones are refused, exit code 0',
+    async (signal) => {
+      const up = await upstreamOf();
+      const service = await ServiceProcess.listening({ config: configFor(up.url) });
+      const hold = gate();
+      up.next(async (_r, answer) => {
+        await answer.sseHead();
+        await answer.write(delta('begin'));
+        await hold.opened;
+        await answer.end(delta('end') + DONE);
+      });
+      const running = await service.send({ body: { ...BODY, stream: true } }).saw('begin');
+      expect((await service.get('/readyz')).status).toBe(200);
+      service.kill(signal);
+      await waitFor(async () => (await service.get('/readyz')).status === 503, 'readyz said 503');
+      expect((await service.get('/healthz')).status).toBe(200);
+      expect((await service.get('/metrics')).status).toBe(200);
+      for (const refused of [await service.send({ body: BODY }).end(), await service.get('/v1/models')]) {
+        expect(refused.status).toBe(503);
+        expect(refused.json).toMatchObject({ error: { code: 'shutting_down' } });
+        expect(refused.header('connection')).toBe('close');
+        expect(refused.header('retry-after')).toBe('1');
+      }
+      expect(service.exited).toBe(false);
+      hold.open();
+      await running.end();
+      expect(running.text.endsWith(delta('end') + DONE)).toBe(true);
+      expect(running.ending).toBe('complete');
+      expect(await service.exit()).toEqual({ code: 0, signal: null });
+    },
+  );
 
   it('a request whose head had arrived is finished', async () => {
     const up = await upstreamOf();
     const service = await ServiceProcess.listening({ config: configFor(up.url) });
     const body = JSON.stringify(BODY);
-    const running = service.send({ method: 'POST', holdBody: true, headers: { 'content-length': String(body.length), expect: '100-continue' } });
+    const running = service.send({
+      method: 'POST',
+      holdBody: true,
+      headers: { 'content-length': String(body.length), expect: '100-continue' },
+    });
     await waitFor(() => running.interim.includes(100), 'the head had arrived');
     service.kill('SIGTERM');
     await waitFor(async () => (await service.get('/readyz')).status === 503, 'readyz said 503');
@@ -203,7 +251,9 @@ describe('the end (spec 01 §10)', () => {
 
   it('what is left after the grace is told and aborted, exit code 0', async () => {
     const up = await upstreamOf();
-    const service = await ServiceProcess.listening({ config: configFor(up.url, { shutdown_grace: 'PT0.3S' }) });
+    const service = await ServiceProcess.listening({
+      config: configFor(up.url, { shutdown_grace: 'PT0.3S' }),
+    });
     up.next(async (_r, answer) => {
       await answer.sseHead();
       await answer.write(delta('begin'));
@@ -243,7 +293,13 @@ describe('whatever a client or a provider does (spec 01 §10, 06)', () => {
       await answer.end(DONE);
     });
     const running = await service.send({ body: { ...BODY, stream: true } }).saw('begin');
-    for (const bytes of ['\0\0\0', 'GET', 'POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', `GET /${'x'.repeat(100_000)} HTTP/1.1\r\n`]) {
+    for (const bytes of [
+      '\0\0\0',
+      'GET',
+      'POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n',
+      'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
+      `GET /${'x'.repeat(100_000)} HTTP/1.1\r\n`,
+    ]) {
       const answer = service.send({ method: 'GET', path: '/healthz' });
       await answer.end();
       answer.connection.socket.write(bytes);
@@ -260,7 +316,10 @@ describe('whatever a client or a provider does (spec 01 §10, 06)', () => {
 
   it('a closed stdout ends nothing', async () => {
     const up = await upstreamOf();
-    const service = await ServiceProcess.listening({ config: configFor(up.url), environment: { LOG_LEVEL: 'debug' } });
+    const service = await ServiceProcess.listening({
+      config: configFor(up.url),
+      environment: { LOG_LEVEL: 'debug' },
+    });
     service.child.stdout?.destroy();
     service.child.stderr?.destroy();
     for (let i = 0; i < 20; i++) expect((await service.send({ body: BODY }).end()).status).toBe(200);
@@ -270,7 +329,10 @@ describe('whatever a client or a provider does (spec 01 §10, 06)', () => {
 
   it('a log that nobody reads blocks no request', async () => {
     const up = await upstreamOf();
-    const service = await ServiceProcess.listening({ config: configFor(up.url), environment: { LOG_LEVEL: 'debug' } });
+    const service = await ServiceProcess.listening({
+      config: configFor(up.url),
+      environment: { LOG_LEVEL: 'debug' },
+    });
     service.child.stdout?.pause();
     const connection = service.send({ body: BODY });
     await connection.end();

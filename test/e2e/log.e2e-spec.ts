@@ -9,7 +9,10 @@ const DURATION = String.raw`duration=\d+ms`;
 
 /** The lines about chats, without those of the start. */
 const chats = (set: Stage): LogLine[] => set.gateway.lines.filter(({ msg }) => msg.includes('chat model='));
-const texts = (set: Stage, level: number): string[] => chats(set).filter((line) => line.level === level).map(({ msg }) => msg);
+const texts = (set: Stage, level: number): string[] =>
+  chats(set)
+    .filter((line) => line.level === level)
+    .map(({ msg }) => msg);
 
 async function summary(set: Stage): Promise<LogLine> {
   await waitFor(() => chats(set).some(({ level }) => level >= LEVEL.info), 'a summary line was written');
@@ -21,12 +24,23 @@ describe('the log (spec 01 §9)', () => {
     const set = await stage({ upstream: { max_concurrency: 4 } });
     await set.chat({}, { headers: { 'x-request-id': 'id-1' } }).end();
     const line = await summary(set);
-    expect(texts(set, LEVEL.debug)).toEqual(['[llm-proxy] chat model=m upstream=a provider=pa active[a]=1/4']);
+    expect(texts(set, LEVEL.debug)).toEqual([
+      '[llm-proxy] chat model=m upstream=a provider=pa active[a]=1/4',
+    ]);
     expect(texts(set, LEVEL.info)).toHaveLength(1);
     expect(line.msg).toMatch(
-      new RegExp(String.raw`^\[llm-proxy\] chat model=m upstream=a done result=ok status=200 ${DURATION} active\[a\]=0/4$`),
+      new RegExp(
+        String.raw`^\[llm-proxy\] chat model=m upstream=a done result=ok status=200 ${DURATION} active\[a\]=0/4$`,
+      ),
     );
-    expect(line).toMatchObject({ model: 'm', upstream: 'a', provider: 'pa', result: 'ok', status: 200, request_id: 'id-1' });
+    expect(line).toMatchObject({
+      model: 'm',
+      upstream: 'a',
+      provider: 'pa',
+      result: 'ok',
+      status: 200,
+      request_id: 'id-1',
+    });
     expect(chats(set)).toHaveLength(2);
   });
 
@@ -34,7 +48,9 @@ describe('the log (spec 01 §9)', () => {
     const set = await stage();
     await set.chat().end();
     await summary(set);
-    expect(texts(set, LEVEL.debug)).toEqual(['[llm-proxy] chat model=m upstream=a provider=pa active[a]=1/∞']);
+    expect(texts(set, LEVEL.debug)).toEqual([
+      '[llm-proxy] chat model=m upstream=a provider=pa active[a]=1/∞',
+    ]);
   });
 
   it('a failover: a warning for the failed attempt, one summary at info', async () => {
@@ -66,7 +82,9 @@ describe('the log (spec 01 §9)', () => {
     await set.b.chat(0);
     await set.chat().end();
     await set.gateway.logged('all upstreams busy');
-    expect(texts(set, LEVEL.warn)).toEqual(['[llm-proxy] chat model=m 503 all upstreams busy (a=1/1, b=1/1)']);
+    expect(texts(set, LEVEL.warn)).toEqual([
+      '[llm-proxy] chat model=m 503 all upstreams busy (a=1/1, b=1/1)',
+    ]);
     hold.open();
     for (const holder of holders) await holder.end();
   });
@@ -122,10 +140,17 @@ describe('the log (spec 01 §9)', () => {
   });
 
   it('never holds a prompt, an answer, or a header', async () => {
-    const set = await stage({ upstreams: 2, logLevel: 'trace', provider: { think_tags: 'split', session_header: 'x-session', reasoning_field: 'r' } });
+    const set = await stage({
+      upstreams: 2,
+      logLevel: 'trace',
+      provider: { think_tags: 'split', session_header: 'x-session', reasoning_field: 'r' },
+    });
     const words = ['PROMPTWORD', 'ANSWERWORD', 'HEADERWORD', 'ERRORWORD', 'QUERYWORD'];
     const body = { messages: [{ role: 'user', content: 'PROMPTWORD' }] };
-    const request = { headers: { authorization: 'Bearer HEADERWORD', 'x-y': 'HEADERWORD' }, path: '/v1/chat/completions?k=QUERYWORD' };
+    const request = {
+      headers: { authorization: 'Bearer HEADERWORD', 'x-y': 'HEADERWORD' },
+      path: '/v1/chat/completions?k=QUERYWORD',
+    };
     set.a.next(
       (_r, answer) => answer.json(500, { error: { message: 'ERRORWORD' } }),
       (_r, answer) => answer.json(400, { error: { message: 'ERRORWORD' } }),

@@ -7,7 +7,11 @@ import { gate, waitFor } from '../support/wait-for.js';
 const labelled = (metrics: MetricsText, name: string) =>
   metrics.find(name).map(({ labels, value }) => [labels, value]);
 
-async function until(set: Stage, condition: (metrics: MetricsText) => boolean, what: string): Promise<MetricsText> {
+async function until(
+  set: Stage,
+  condition: (metrics: MetricsText) => boolean,
+  what: string,
+): Promise<MetricsText> {
   let metrics = await set.gateway.metrics();
   await waitFor(async () => condition((metrics = await set.gateway.metrics())), what);
   return metrics;
@@ -23,7 +27,10 @@ describe('GET /metrics (spec 01 §9)', () => {
   });
 
   it('has gauges for every upstream from the start', async () => {
-    const { gateway } = await stage({ upstreams: 3, file: () => ({ models: [{ name: 'm', upstreams: ['a'] }] }) });
+    const { gateway } = await stage({
+      upstreams: 3,
+      file: () => ({ models: [{ name: 'm', upstreams: ['a'] }] }),
+    });
     const metrics = await gateway.metrics();
     for (const name of ['inflight', 'fail_streak', 'cooling_seconds']) {
       expect(labelled(metrics, `llm_proxy_upstream_${name}`)).toEqual(
@@ -36,7 +43,11 @@ describe('GET /metrics (spec 01 §9)', () => {
     const { gateway } = await stage();
     const metrics = await gateway.metrics();
     expect(metrics.find('llm_proxy_build_info').map(({ value }) => value)).toEqual([1]);
-    for (const name of ['process_cpu_seconds_total', 'process_resident_memory_bytes', 'nodejs_eventloop_lag_seconds']) {
+    for (const name of [
+      'process_cpu_seconds_total',
+      'process_resident_memory_bytes',
+      'nodejs_eventloop_lag_seconds',
+    ]) {
       expect(metrics.find(name), name).not.toEqual([]);
     }
   });
@@ -64,11 +75,19 @@ describe('GET /metrics (spec 01 §9)', () => {
 
   it('counts each attempt once, by outcome', async () => {
     const set = await stage({ upstreams: 2 });
-    set.a.next((_r, answer) => answer.error(500), (_r, answer) => answer.error(404), (_r, answer) => answer.error(429));
+    set.a.next(
+      (_r, answer) => answer.error(500),
+      (_r, answer) => answer.error(404),
+      (_r, answer) => answer.error(429),
+    );
     for (let i = 0; i < 4; i++) await set.chat().end();
     const metrics = await set.gateway.metrics();
     const base = { model: 'm', upstream: 'a', provider: 'pa' };
-    expect(labelled(metrics, 'llm_proxy_requests_total').filter(([labels]) => (labels as { upstream: string }).upstream === 'a')).toEqual([
+    expect(
+      labelled(metrics, 'llm_proxy_requests_total').filter(
+        ([labels]) => (labels as { upstream: string }).upstream === 'a',
+      ),
+    ).toEqual([
       [{ ...base, result: '5xx' }, 1],
       [{ ...base, result: '4xx' }, 1],
       [{ ...base, result: '429' }, 1],
@@ -96,7 +115,12 @@ describe('GET /metrics (spec 01 §9)', () => {
 
   it('observes the first byte only where one came', async () => {
     const set = await stage({ upstream: { first_byte_timeout: 'PT0.1S' } });
-    set.a.next(() => {}, (_r, answer) => answer.reset(), (_r, answer) => answer.sse([]), (_r, answer) => answer.sse([delta('x'), DONE]));
+    set.a.next(
+      () => {},
+      (_r, answer) => answer.reset(),
+      (_r, answer) => answer.sse([]),
+      (_r, answer) => answer.sse([delta('x'), DONE]),
+    );
     for (let i = 0; i < 4; i++) await set.stream().end();
     const metrics = await until(set, (m) => m.sum('llm_proxy_requests_total') === 4, 'all were counted');
     expect(metrics.sum('llm_proxy_request_duration_seconds_count')).toBe(4);
@@ -111,14 +135,21 @@ describe('GET /metrics (spec 01 §9)', () => {
     await set.a.chat(0);
     answer.leave();
     const metrics = await until(set, (m) => m.sum('llm_proxy_requests_total') === 1, 'it was counted');
-    expect(labelled(metrics, 'llm_proxy_requests_total')).toEqual([[{ model: 'm', upstream: 'a', provider: 'pa', result: 'cancelled' }, 1]]);
+    expect(labelled(metrics, 'llm_proxy_requests_total')).toEqual([
+      [{ model: 'm', upstream: 'a', provider: 'pa', result: 'cancelled' }, 1],
+    ]);
   });
 
   it('counts tokens from the usage of JSON and of streams', async () => {
     const set = await stage();
     await set.chat().end();
     set.a.next((_r, answer) =>
-      answer.sse([delta('x'), finish(), event({ choices: [], usage: { prompt_tokens: 100, completion_tokens: 10 } }), DONE]),
+      answer.sse([
+        delta('x'),
+        finish(),
+        event({ choices: [], usage: { prompt_tokens: 100, completion_tokens: 10 } }),
+        DONE,
+      ]),
     );
     await set.stream().end();
     const metrics = await set.gateway.metrics();
@@ -128,16 +159,22 @@ describe('GET /metrics (spec 01 §9)', () => {
     ]);
   });
 
-  it.each(['"7"', '-7', '1e999', 'null', '{}', '0', '[7]', 'true'])('does not believe a usage of %s', async (value) => {
-    const set = await stage();
-    const body = `{"choices":[],"usage":{"prompt_tokens":${value},"completion_tokens":${value}}}`;
-    set.a.next((_r, answer) => answer.json(200, body));
-    expect((await set.chat().end()).text).toBe(body);
-    expect((await set.gateway.metrics()).sum('llm_proxy_tokens_total')).toBe(0);
-  });
+  it.each(['"7"', '-7', '1e999', 'null', '{}', '0', '[7]', 'true'])(
+    'does not believe a usage of %s',
+    async (value) => {
+      const set = await stage();
+      const body = `{"choices":[],"usage":{"prompt_tokens":${value},"completion_tokens":${value}}}`;
+      set.a.next((_r, answer) => answer.json(200, body));
+      expect((await set.chat().end()).text).toBe(body);
+      expect((await set.gateway.metrics()).sum('llm_proxy_tokens_total')).toBe(0);
+    },
+  );
 
   it('counts rejections by reason, and unknown names as ""', async () => {
-    const set = await stage({ upstream: { max_concurrency: 1, backoff: 'PT1M', probe_interval: 'PT0S' }, server: { body_limit: '2KiB' } });
+    const set = await stage({
+      upstream: { max_concurrency: 1, backoff: 'PT1M', probe_interval: 'PT0S' },
+      server: { body_limit: '2KiB' },
+    });
     const hold = gate();
     set.a.next(async (_r, answer) => {
       await hold.opened;
@@ -155,7 +192,9 @@ describe('GET /metrics (spec 01 §9)', () => {
     await set.chat({ filler: 'x'.repeat(3000) }).end();
     const metrics = await set.gateway.metrics();
     const rejected = Object.fromEntries(
-      metrics.find('llm_proxy_rejected_total').map(({ labels, value }) => [`${labels['model']}/${labels['reason']}`, value]),
+      metrics
+        .find('llm_proxy_rejected_total')
+        .map(({ labels, value }) => [`${labels['model']}/${labels['reason']}`, value]),
     );
     expect(rejected).toEqual({
       'm/busy': 1,

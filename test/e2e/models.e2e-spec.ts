@@ -12,21 +12,29 @@ interface Entry {
 }
 
 describe('GET /v1/models (spec 01 §1)', () => {
-  it.each(['/v1/models', '/models', '/v1/models/', '//models'])('lists the models in file order at %s', async (path) => {
-    const { a, gateway } = await stage(withNames);
-    const answer = await supertest(gateway.server).get(path);
-    expect(answer.status).toBe(200);
-    expect(answer.headers['content-type']).toMatch(/^application\/json/);
-    const { object, data } = answer.body as { object: string; data: Entry[] };
-    expect(object).toBe('list');
-    expect(data.map(({ id }) => id)).toEqual(names);
-    for (const entry of data) {
-      expect(entry).toEqual({ id: entry.id, object: 'model', created: expect.any(Number), owned_by: 'llm-proxy' });
-      expect(Number.isInteger(entry.created)).toBe(true);
-      expect(Math.abs(entry.created - Date.now() / 1000)).toBeLessThan(3600);
-    }
-    expect(a.requests).toEqual([]);
-  });
+  it.each(['/v1/models', '/models', '/v1/models/', '//models'])(
+    'lists the models in file order at %s',
+    async (path) => {
+      const { a, gateway } = await stage(withNames);
+      const answer = await supertest(gateway.server).get(path);
+      expect(answer.status).toBe(200);
+      expect(answer.headers['content-type']).toMatch(/^application\/json/);
+      const { object, data } = answer.body as { object: string; data: Entry[] };
+      expect(object).toBe('list');
+      expect(data.map(({ id }) => id)).toEqual(names);
+      for (const entry of data) {
+        expect(entry).toEqual({
+          id: entry.id,
+          object: 'model',
+          created: expect.any(Number),
+          owned_by: 'llm-proxy',
+        });
+        expect(Number.isInteger(entry.created)).toBe(true);
+        expect(Math.abs(entry.created - Date.now() / 1000)).toBeLessThan(3600);
+      }
+      expect(a.requests).toEqual([]);
+    },
+  );
 
   it.each([
     ['/v1/models/m', 'm'],

@@ -21,13 +21,16 @@ describe('what no rule touches reaches the provider unchanged (spec 01 §3)', ()
     ['a trap', '{"model":"m","__proto__":{"a":1},"constructor":{"prototype":{}}}'],
     ['model in a nested place', '{"x":{"model":"m"},"model":"m","y":"\\"model\\":\\"m\\""}'],
   ])('%s', async (_what, body) => {
-    const at = body.lastIndexOf(',"model"') >= 0 && body.startsWith('{"x"') ? body.lastIndexOf(',"model"') : 0;
+    const at =
+      body.lastIndexOf(',"model"') >= 0 && body.startsWith('{"x"') ? body.lastIndexOf(',"model"') : 0;
     const expected = body.slice(0, at) + body.slice(at).replace(/("model"\s*:\s*)"m"/, '$1"real-a"');
     expect(await sent(body)).toBe(expected);
   });
 
   it('an escaped model name is found', async () => {
-    expect(await sent('{"\\u006dodel":"\\u006d"}')).toMatch(/^\{"\\u006dodel":"real-a"\}$|^\{"model":"real-a"\}$/);
+    expect(await sent('{"\\u006dodel":"\\u006d"}')).toMatch(
+      /^\{"\\u006dodel":"real-a"\}$|^\{"model":"real-a"\}$/,
+    );
   });
 
   it('a top-level key that stands twice: the last counts, the others go', async () => {
@@ -57,7 +60,12 @@ describe('patches (spec 01 §3)', () => {
       upstream: { patch: { o: { u: 1, k: 2 }, l: [3] } },
       model: { patch: { o: { m: 1, k: 3 }, s: 'x' } },
     });
-    expect(JSON.parse(text)).toEqual({ model: 'real-a', o: { client: 1, k: 3, p: 1, u: 1, m: 1 }, l: [3], s: 'x' });
+    expect(JSON.parse(text)).toEqual({
+      model: 'real-a',
+      o: { client: 1, k: 3, p: 1, u: 1, m: 1 },
+      l: [3],
+      s: 'x',
+    });
   });
 
   it('replace arrays and scalars, also an object by a scalar and back', async () => {
@@ -68,13 +76,17 @@ describe('patches (spec 01 §3)', () => {
   });
 
   it('set null', async () => {
-    expect(JSON.parse(await sent('{"model":"m","stop":"x"}', { model: { patch: { stop: null, n: { d: null } } } }))).toEqual(
-      { model: 'real-a', stop: null, n: { d: null } },
-    );
+    expect(
+      JSON.parse(
+        await sent('{"model":"m","stop":"x"}', { model: { patch: { stop: null, n: { d: null } } } }),
+      ),
+    ).toEqual({ model: 'real-a', stop: null, n: { d: null } });
   });
 
   it('override the model', async () => {
-    expect(JSON.parse(await sent('{"model":"m"}', { model: { patch: { model: 'other' } } }))).toEqual({ model: 'other' });
+    expect(JSON.parse(await sent('{"model":"m"}', { model: { patch: { model: 'other' } } }))).toEqual({
+      model: 'other',
+    });
   });
 
   it('override stream: the final body decides', async () => {
@@ -87,7 +99,13 @@ describe('patches (spec 01 §3)', () => {
   it('hold `${` literally and `__proto__` as a plain key', async () => {
     const { a, gateway } = await stage({
       file: () => ({
-        models: [{ name: 'm', upstreams: ['a'], patch: JSON.parse('{"t":"${HOME}","__proto__":{"polluted":1},"constructor":1}') as object }],
+        models: [
+          {
+            name: 'm',
+            upstreams: ['a'],
+            patch: JSON.parse('{"t":"${HOME}","__proto__":{"polluted":1},"constructor":1}') as object,
+          },
+        ],
       }),
     });
     await gateway.send({ body: '{"model":"m"}' }).end();
@@ -98,7 +116,8 @@ describe('patches (spec 01 §3)', () => {
   it('never leak into the next attempt or the next request', async () => {
     const { a, b, gateway } = await stage({
       upstreams: 2,
-      upstream: (i) => (i === 0 ? { patch: { o: { of_a: true }, only: 'a' } } : { patch: { o: { of_b: true } } }),
+      upstream: (i) =>
+        i === 0 ? { patch: { o: { of_a: true }, only: 'a' } } : { patch: { o: { of_b: true } } },
     });
     a.always((_request, answer) => answer.error(500));
     for (let i = 0; i < 2; i++) {

@@ -10,7 +10,11 @@ const fast = { backoff: 'PT1M', probe_interval: 'PT0.05S' };
 const longRest: Script = (_request, answer) => answer.error(429);
 
 async function pings(set: Stage, result: string): Promise<number> {
-  return (await set.gateway.metrics()).sum('llm_proxy_probe_pings_total', { upstream: 'a', provider: 'pa', result });
+  return (await set.gateway.metrics()).sum('llm_proxy_probe_pings_total', {
+    upstream: 'a',
+    provider: 'pa',
+    result,
+  });
 }
 
 async function cooling(set: Stage): Promise<number> {
@@ -43,7 +47,11 @@ describe('background probing (spec 01 §5)', () => {
 
   it('sends the probe of the specification, with patches, key, headers and session', async () => {
     const set = await stage({
-      provider: { patch: { of_provider: 1, max_tokens: 5 }, headers: { 'x-title': 'llm' }, session_header: 'x-session' },
+      provider: {
+        patch: { of_provider: 1, max_tokens: 5 },
+        headers: { 'x-title': 'llm' },
+        session_header: 'x-session',
+      },
       upstream: { ...fast, patch: { of_upstream: 2 } },
       model: { patch: { of_model: 3 } },
     });
@@ -165,7 +173,10 @@ describe('background probing (spec 01 §5)', () => {
       askedAt = performance.now();
       return answer.error(429, { 'retry-after-ms': '500' });
     });
-    await waitFor(async () => set.a.probes.length > 0 || (await cooling(set)) === 0, 'a probe came or the rest ended');
+    await waitFor(
+      async () => set.a.probes.length > 0 || (await cooling(set)) === 0,
+      'a probe came or the rest ended',
+    );
     if (probedAt > 0) expect(probedAt - askedAt).toBeGreaterThanOrEqual(499);
   });
 

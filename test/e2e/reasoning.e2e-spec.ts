@@ -43,7 +43,10 @@ describe('reasoning backfill (spec 01 §7)', () => {
 
   it.each([
     ['a message that has one', '[{"role":"assistant","reasoning_content":"mine","reasoning":"r"}]'],
-    ['other roles', '[{"role":"user","reasoning":"r"},{"role":"system","reasoning":"r"},{"role":"tool","reasoning":"r"}]'],
+    [
+      'other roles',
+      '[{"role":"user","reasoning":"r"},{"role":"system","reasoning":"r"},{"role":"tool","reasoning":"r"}]',
+    ],
     ['nothing to take it from', '[{"role":"assistant","content":"x","n":1.0}]'],
     ['reasoning that is no text', '[{"role":"assistant","reasoning":5}]'],
     ['details that are none', '[{"role":"assistant","reasoning_details":"x"}]'],
@@ -60,25 +63,37 @@ describe('reasoning backfill (spec 01 §7)', () => {
   it('leaves the bytes of its neighbours alone', async () => {
     const other = '{"role":"user","content":"\\u00e9\\ud800","n":1.0, "n":12345678901234567890}';
     const text = await backfilled(`[ ${other} , {"role":"assistant","k":1e5,"reasoning":"r"},${other}]`);
-    expect(text).toBe(`[ ${other} , {"role":"assistant","k":1e5,"reasoning":"r","reasoning_content":"r"},${other}]`);
+    expect(text).toBe(
+      `[ ${other} , {"role":"assistant","k":1e5,"reasoning":"r","reasoning_content":"r"},${other}]`,
+    );
   });
 
   it('gives "" only where reasoning_empty_ok says so', async () => {
     const empty: StageOptions = { provider: { reasoning_field: 'thoughts', reasoning_empty_ok: true } };
-    expect(JSON.parse(await backfilled('[{"role":"assistant","content":"x"},{"role":"user","content":"y"}]', empty))).toEqual([
+    expect(
+      JSON.parse(
+        await backfilled('[{"role":"assistant","content":"x"},{"role":"user","content":"y"}]', empty),
+      ),
+    ).toEqual([
       { role: 'assistant', content: 'x', thoughts: '' },
       { role: 'user', content: 'y' },
     ]);
   });
 
   it('works on the messages of a patch', async () => {
-    const { a, chat } = await stage({ ...on, model: { patch: { messages: [{ role: 'assistant', reasoning: 'p' }] } } });
+    const { a, chat } = await stage({
+      ...on,
+      model: { patch: { messages: [{ role: 'assistant', reasoning: 'p' }] } },
+    });
     await chat().end();
     expect(a.last.json['messages']).toEqual([{ role: 'assistant', reasoning: 'p', reasoning_content: 'p' }]);
   });
 
   it('never leaks into an attempt at a provider without it', async () => {
-    const { a, b, gateway } = await stage({ upstreams: 2, provider: (i) => (i === 0 ? { reasoning_field: 'reasoning_content' } : {}) });
+    const { a, b, gateway } = await stage({
+      upstreams: 2,
+      provider: (i) => (i === 0 ? { reasoning_field: 'reasoning_content' } : {}),
+    });
     a.next((_r, answer) => answer.error(500));
     const messages = '[{"role":"assistant","reasoning":"r"}]';
     await gateway.send({ body: `{"model":"m","messages":${messages}}` }).end();

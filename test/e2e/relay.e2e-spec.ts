@@ -32,7 +32,8 @@ describe('relaying a stream (spec 01 §8)', () => {
   it('is byte for byte the upstream, whatever its framing', async () => {
     for (const framing of ['chunked', 'close'] as const) {
       const set = await stage();
-      const text = ': hi\r\n\r\ndata:{"x":1.0}\n\nid: 7\nevent: e\ndata: a\ndata: b\n\ndata: \u{1f600} last without blank line';
+      const text =
+        ': hi\r\n\r\ndata:{"x":1.0}\n\nid: 7\nevent: e\ndata: a\ndata: b\n\ndata: \u{1f600} last without blank line';
       set.a.next((_r, answer) => answer.sse([text], {}, framing));
       const answer = await set.stream().end();
       expect([answer.text, answer.ending]).toEqual([text, 'complete']);
@@ -106,14 +107,19 @@ describe('relaying a stream (spec 01 §8)', () => {
     });
     expect(answer.text).not.toContain('[DONE]');
     expect(set.b.requests).toEqual([]);
-    expect((await set.gateway.metrics()).sum('llm_proxy_requests_total', { upstream: 'a', result: 'net_err' })).toBe(1);
+    expect(
+      (await set.gateway.metrics()).sum('llm_proxy_requests_total', { upstream: 'a', result: 'net_err' }),
+    ).toBe(1);
   });
 
   it.each([
     ['in the middle of a line', `${delta('begin')}data: {"half":`],
     ['after one line end', `${delta('begin')}data: {"half":1}\n`],
     ['in a CRLF', 'data: begin\r\n\r\ndata: half\r'],
-    ['inside a character', Buffer.concat([Buffer.from(`${delta('begin')}data: `), Buffer.from('é').subarray(0, 1)])],
+    [
+      'inside a character',
+      Buffer.concat([Buffer.from(`${delta('begin')}data: `), Buffer.from('é').subarray(0, 1)]),
+    ],
   ])('closes an open event first: %s', async (_what, bytes) => {
     const set = await stage();
     const seen = gate();
@@ -216,7 +222,9 @@ describe('relaying a JSON answer (spec 01 §8)', () => {
     expect(answer.status).toBe(200);
     expect(['cut', 'reset']).toContain(answer.ending);
     expect(set.b.requests).toEqual([]);
-    expect((await set.gateway.metrics()).sum('llm_proxy_requests_total', { upstream: 'a', result: 'net_err' })).toBe(1);
+    expect(
+      (await set.gateway.metrics()).sum('llm_proxy_requests_total', { upstream: 'a', result: 'net_err' }),
+    ).toBe(1);
   });
 
   it('is not inspected for an error over 8 MiB', async () => {
@@ -228,7 +236,10 @@ describe('relaying a JSON answer (spec 01 §8)', () => {
   });
 
   it('with a request timeout before the end fails over', async () => {
-    const set = await stage({ upstreams: 2, upstream: (i) => (i === 0 ? { request_timeout: 'PT0.2S' } : {}) });
+    const set = await stage({
+      upstreams: 2,
+      upstream: (i) => (i === 0 ? { request_timeout: 'PT0.2S' } : {}),
+    });
     set.a.next(async (_r, answer) => {
       await answer.head(200, JSON_TYPE);
       await answer.write('{');

@@ -42,7 +42,9 @@ describe('the AI SDK', () => {
 
   it('raises our errors', async () => {
     const set = await stage();
-    await expect(generateText({ model: modelOf(set, 'none'), prompt: 'hi', maxRetries: 0 })).rejects.toMatchObject({
+    await expect(
+      generateText({ model: modelOf(set, 'none'), prompt: 'hi', maxRetries: 0 }),
+    ).rejects.toMatchObject({
       statusCode: 404,
       message: expect.stringContaining('none'),
     });

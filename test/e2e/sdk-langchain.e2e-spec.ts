@@ -17,7 +17,7 @@ describe('ChatOpenAI of LangChain', () => {
   it('streams', async () => {
     const set = await stage();
     let text = '';
-    for await (const chunk of await clientOf(set).stream('hi')) text += String(chunk.content);
+    for await (const chunk of await clientOf(set).stream('hi')) text += chunk.text;
     expect(text).toBe('hello');
   });
 

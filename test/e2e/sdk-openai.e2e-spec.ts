@@ -43,6 +43,7 @@ describe('the openai client', () => {
     const call = (more: object): string => delta({ tool_calls: [{ index: 0, ...more }] });
     set.a.next((_r, answer) =>
       answer.sse([
+        delta({ role: 'assistant', content: '' }),
         delta('<think>which tool'),
         delta('?</think>I will look.'),
         call({ id: 'call_1', type: 'function', function: { name: 'look', arguments: '' } }),
@@ -56,13 +57,21 @@ describe('the openai client', () => {
     const { message, finish_reason: reason } = (await stream.finalChatCompletion()).choices[0] ?? {};
     expect(reason).toBe('tool_calls');
     expect(message?.content).toBe('I will look.');
-    expect(message?.tool_calls?.[0]).toMatchObject({ id: 'call_1', function: { name: 'look', arguments: '{"at":"<think>"}' } });
+    expect(message?.tool_calls?.[0]).toMatchObject({
+      id: 'call_1',
+      function: { name: 'look', arguments: '{"at":"<think>"}' },
+    });
   });
 
   it('raises our errors with status, code and request id', async () => {
     const { set, client } = await withClient();
     const unknown = await failureOf(client.chat.completions.create({ model: 'none', messages }));
-    expect([unknown.status, unknown.code, unknown.param, unknown.type]).toEqual([404, 'model_not_found', 'model', 'invalid_request_error']);
+    expect([unknown.status, unknown.code, unknown.param, unknown.type]).toEqual([
+      404,
+      'model_not_found',
+      'model',
+      'invalid_request_error',
+    ]);
     expect(unknown.requestID).toEqual(expect.any(String));
     set.a.next((_r, answer) => answer.error(500));
     const failed = await failureOf(client.chat.completions.create({ model: 'm', messages }));
@@ -81,7 +90,9 @@ describe('the openai client', () => {
     const { set } = await withClient({ upstream: { backoff: 'PT0.1S', probe_interval: 'PT0S' } });
     set.a.next((_r, answer) => answer.error(503));
     const client = new OpenAI({ baseURL: `${set.gateway.url}/v1`, apiKey: 'x', maxRetries: 3 });
-    expect((await client.chat.completions.create({ model: 'm', messages })).choices[0]?.message.content).toBe('hello');
+    expect((await client.chat.completions.create({ model: 'm', messages })).choices[0]?.message.content).toBe(
+      'hello',
+    );
   });
 
   it('raises where a stream was interrupted', async () => {
@@ -93,7 +104,11 @@ describe('the openai client', () => {
     });
     let text = '';
     const read = async (): Promise<void> => {
-      for await (const chunk of await client.chat.completions.create({ model: 'm', messages, stream: true })) {
+      for await (const chunk of await client.chat.completions.create({
+        model: 'm',
+        messages,
+        stream: true,
+      })) {
         text += chunk.choices[0]?.delta.content ?? '';
       }
     };
@@ -127,7 +142,9 @@ describe('the openai client', () => {
   });
 
   it('lists and retrieves models', async () => {
-    const { client } = await withClient({ file: () => ({ models: ['m', 'org/x'].map((name) => ({ name, upstreams: ['a'] })) }) });
+    const { client } = await withClient({
+      file: () => ({ models: ['m', 'org/x'].map((name) => ({ name, upstreams: ['a'] })) }),
+    });
     const list = await client.models.list();
     expect(list.data.map(({ id }) => id)).toEqual(['m', 'org/x']);
     expect((await client.models.retrieve('org/x')).id).toBe('org/x');
@@ -136,8 +153,15 @@ describe('the openai client', () => {
 
   it('gets the usage chunk', async () => {
     const { set, client } = await withClient({ provider: { think_tags: 'split' } });
-    set.a.next((_r, answer) => answer.sse([delta('x <thi'), finish(), event({ id: 'c', choices: [], usage }), DONE]));
-    const stream = await client.chat.completions.create({ model: 'm', messages, stream: true, stream_options: { include_usage: true } });
+    set.a.next((_r, answer) =>
+      answer.sse([delta('x <thi'), finish(), event({ id: 'c', choices: [], usage }), DONE]),
+    );
+    const stream = await client.chat.completions.create({
+      model: 'm',
+      messages,
+      stream: true,
+      stream_options: { include_usage: true },
+    });
     let last: unknown;
     for await (const chunk of stream) last = chunk.usage;
     expect(last).toEqual(usage);

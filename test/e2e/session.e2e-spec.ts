@@ -57,14 +57,16 @@ describe('the session header (spec 01 §6)', () => {
     expect(await sessionOf(set, [{ role: 'system', content: 'y' }])).not.toBe(first);
   });
 
-  it.each([['[]', []], ['null', null], ['a text', 'x'], ['absent', undefined]])(
-    'is not sent where messages are %s',
-    async (_what, messages) => {
-      const set = await stage(withHeader);
-      await set.chat({ messages }).end();
-      expect(set.a.last.headerNames).not.toContain(NAME);
-    },
-  );
+  it.each([
+    ['[]', []],
+    ['null', null],
+    ['a text', 'x'],
+    ['absent', undefined],
+  ])('is not sent where messages are %s', async (_what, messages) => {
+    const set = await stage(withHeader);
+    await set.chat({ messages }).end();
+    expect(set.a.last.headerNames).not.toContain(NAME);
+  });
 
   it("replaces the client's, also where none is sent", async () => {
     const set = await stage(withHeader);
@@ -78,17 +80,34 @@ describe('the session header (spec 01 §6)', () => {
   it('leaves out what clients move between turns', async () => {
     const set = await stage(withHeader);
     const part = { type: 'text', text: 'x' };
-    const first = await sessionOf(set, [user([{ ...part, cache_control: { type: 'ephemeral' } }]), assistant('b', { reasoning: 'r', reasoning_content: 'rc', reasoning_details: [] })]);
+    const first = await sessionOf(set, [
+      user([{ ...part, cache_control: { type: 'ephemeral' } }]),
+      assistant('b', { reasoning: 'r', reasoning_content: 'rc', reasoning_details: [] }),
+    ]);
     expect(await sessionOf(set, [user([part]), assistant('b'), user('c')])).toBe(first);
-    expect(await sessionOf(set, [{ ...user([{ cache_control: null, ...part }]), cache_control: 1 }, assistant('b', { reasoning: 'other' }), user('d')])).toBe(first);
+    expect(
+      await sessionOf(set, [
+        { ...user([{ cache_control: null, ...part }]), cache_control: 1 },
+        assistant('b', { reasoning: 'other' }),
+        user('d'),
+      ]),
+    ).toBe(first);
   });
 
   it.each([
     ['role', { role: 'assistant', content: 'b' }, { role: 'tool', content: 'b' }],
     ['content', assistant('b'), assistant('B')],
     ['name', assistant('b', { name: 'x' }), assistant('b', { name: 'y' })],
-    ['tool_calls', assistant(null, { tool_calls: [{ id: '1' }] }), assistant(null, { tool_calls: [{ id: '2' }] })],
-    ['tool_call_id', { role: 'tool', content: 'b', tool_call_id: '1' }, { role: 'tool', content: 'b', tool_call_id: '2' }],
+    [
+      'tool_calls',
+      assistant(null, { tool_calls: [{ id: '1' }] }),
+      assistant(null, { tool_calls: [{ id: '2' }] }),
+    ],
+    [
+      'tool_call_id',
+      { role: 'tool', content: 'b', tool_call_id: '1' },
+      { role: 'tool', content: 'b', tool_call_id: '2' },
+    ],
   ])('covers %s', async (_what, one, two) => {
     const fresh = await stage(withHeader);
     // Two histories that begin differently in their second message share only the first.
@@ -104,7 +123,9 @@ describe('the session header (spec 01 §6)', () => {
     const two = await stage(withHeader);
     expect(await sessionOf(two, history([{ text: 'x', type: 'text' }, { a: { b: 2, c: 1 } }]))).toBe(id);
     const three = await stage(withHeader);
-    expect(await sessionOf(three, history([{ a: { b: 2, c: 1 } }, { text: 'x', type: 'text' }]))).not.toBe(id);
+    expect(await sessionOf(three, history([{ a: { b: 2, c: 1 } }, { text: 'x', type: 'text' }]))).not.toBe(
+      id,
+    );
   });
 
   it('comes from the final body', async () => {

@@ -62,7 +62,10 @@ describe('slots (spec 01 §4)', () => {
       });
     }
     const answers = Array.from({ length: 40 }, () => set.chat());
-    await waitFor(() => answers.filter(({ ending }) => ending !== null).length === 35, '35 of 40 were refused');
+    await waitFor(
+      () => answers.filter(({ ending }) => ending !== null).length === 35,
+      '35 of 40 were refused',
+    );
     expect([set.a.requests.length, set.b.requests.length]).toEqual([2, 3]);
     hold.open();
     for (const answer of answers) await answer.end();
@@ -113,7 +116,9 @@ describe('slots (spec 01 §4)', () => {
     await set.a.chat(1);
     expect((await set.chat().end()).status).toBe(503);
     hold.open();
-    expect((await Promise.all(answers.map((answer) => answer.end()))).map(({ status }) => status)).toEqual([200, 200]);
+    expect((await Promise.all(answers.map((answer) => answer.end()))).map(({ status }) => status)).toEqual([
+      200, 200,
+    ]);
   });
 
   it('are shared by the models that use the upstream', async () => {
@@ -135,14 +140,17 @@ describe('a slot comes back exactly once (spec 01 §4)', () => {
     ['a 4xx', (set) => (set.a.next((_r, answer) => answer.error(400)), set.chat().end())],
     ['a 5xx', (set) => (set.a.next((_r, answer) => answer.error(500)), set.chat().end())],
     ['a reset', (set) => (set.a.next((_r, answer) => answer.reset()), set.chat().end())],
-    ['a stream that breaks', (set) => {
-      set.a.next(async (_r, answer) => {
-        await answer.sseHead();
-        await answer.write(delta('x'));
-        answer.reset();
-      });
-      return set.stream().end();
-    }],
+    [
+      'a stream that breaks',
+      (set) => {
+        set.a.next(async (_r, answer) => {
+          await answer.sseHead();
+          await answer.write(delta('x'));
+          answer.reset();
+        });
+        return set.stream().end();
+      },
+    ],
   ];
   it.each(endings)('after %s', async (_what, run) => {
     const set = await stage(one);
@@ -267,7 +275,10 @@ describe('a slot comes back exactly once (spec 01 §4)', () => {
     for (let round = 0; round < 10; round++) {
       const answers = Array.from({ length: 20 }, (_, i) => (i % 2 === 0 ? set.chat() : set.stream()));
       await waitFor(
-        () => answers.every(({ ending }) => ending !== null) || set.a.requests.some(({ over }) => !over) || set.b.requests.some(({ over }) => !over),
+        () =>
+          answers.every(({ ending }) => ending !== null) ||
+          set.a.requests.some(({ over }) => !over) ||
+          set.b.requests.some(({ over }) => !over),
         'something happened',
       );
       answers.forEach((answer, i) => i % 3 === 0 && answer.leave());

@@ -28,7 +28,8 @@ interface Choice {
   delta: Record<string, unknown>;
   finish_reason: unknown;
 }
-const choicesOf = (text: string): Choice[] => parseSse(text).flatMap(({ json }) => (json?.['choices'] ?? []) as Choice[]);
+const choicesOf = (text: string): Choice[] =>
+  parseSse(text).flatMap(({ json }) => (json?.['choices'] ?? []) as Choice[]);
 
 describe('think tags in a stream (spec 01 §7)', () => {
   const texts: [string, string, string][] = [
@@ -50,13 +51,24 @@ describe('think tags in a stream (spec 01 §7)', () => {
   ];
 
   it.each(texts)('%j, cut after every character', async (text, content, reasoning) => {
-    for (const [options, thoughts] of [[split, reasoning], [strip, '']] as const) {
+    for (const [options, thoughts] of [
+      [split, reasoning],
+      [strip, ''],
+    ] as const) {
       const set = await stage(options);
-      const answer = await through(set, [...[...text].map((character) => delta(character)), finish(), DONE]);
+      const answer = await through(set, [
+        ...Array.from(text).map((character) => delta(character)),
+        finish(),
+        DONE,
+      ]);
       expect(joinDeltas(answer)).toBe(content);
       expect(joinDeltas(answer, 'reasoning_content')).toBe(thoughts);
       expect(answer.endsWith(finish() + DONE)).toBe(true);
-      expect(choicesOf(answer).filter(({ delta: d, finish_reason }) => finish_reason === null && Object.keys(d).length === 0)).toEqual([]);
+      expect(
+        choicesOf(answer).filter(
+          ({ delta: d, finish_reason }) => finish_reason === null && Object.keys(d).length === 0,
+        ),
+      ).toEqual([]);
     }
   });
 
@@ -70,7 +82,11 @@ describe('think tags in a stream (spec 01 §7)', () => {
         fc.boolean(),
         async ([text, content, reasoning], cuts, pieceCuts, escaped) => {
           const bytes = Buffer.from(
-            pieces(text, cuts).map((part) => (escaped ? escapedDelta(part) : delta(part))).join('') + finish() + DONE,
+            pieces(text, cuts)
+              .map((part) => (escaped ? escapedDelta(part) : delta(part)))
+              .join('') +
+              finish() +
+              DONE,
           );
           const answer = await through(set, pieces(bytes, pieceCuts));
           expect(joinDeltas(answer)).toBe(content);
@@ -83,7 +99,10 @@ describe('think tags in a stream (spec 01 §7)', () => {
 
   it('are found where the provider escapes them', async () => {
     const set = await stage(split);
-    const answer = await through(set, [event('{"choices":[{"index":0,"delta":{"content":"\\u003cthink\\u003ewhy\\u003c\\/think\\u003eso"}}]}'), DONE]);
+    const answer = await through(set, [
+      event('{"choices":[{"index":0,"delta":{"content":"\\u003cthink\\u003ewhy\\u003c\\/think\\u003eso"}}]}'),
+      DONE,
+    ]);
     expect([joinDeltas(answer), joinDeltas(answer, 'reasoning_content')]).toEqual(['so', 'why']);
   });
 
@@ -93,16 +112,29 @@ describe('think tags in a stream (spec 01 §7)', () => {
       delta('<thi', { index: 0 }),
       delta('<think>one', { index: 1 }),
       delta('nk>zero', { index: 0 }),
-      event(chunk({}, { choices: [
-        { index: 0, delta: { content: '</think>A' } },
-        { index: 1, delta: { content: '</think>B' } },
-      ] })),
+      event(
+        chunk(
+          {},
+          {
+            choices: [
+              { index: 0, delta: { content: '</think>A' } },
+              { index: 1, delta: { content: '</think>B' } },
+            ],
+          },
+        ),
+      ),
       finish('stop', 0),
       finish('stop', 1),
       DONE,
     ]);
-    expect([joinDeltas(answer, 'content', 0), joinDeltas(answer, 'reasoning_content', 0)]).toEqual(['A', 'zero']);
-    expect([joinDeltas(answer, 'content', 1), joinDeltas(answer, 'reasoning_content', 1)]).toEqual(['B', 'one']);
+    expect([joinDeltas(answer, 'content', 0), joinDeltas(answer, 'reasoning_content', 0)]).toEqual([
+      'A',
+      'zero',
+    ]);
+    expect([joinDeltas(answer, 'content', 1), joinDeltas(answer, 'reasoning_content', 1)]).toEqual([
+      'B',
+      'one',
+    ]);
   });
 
   it.each([
@@ -119,7 +151,10 @@ describe('think tags in a stream (spec 01 §7)', () => {
 
   it('a held tail comes before the finish reason in the same event', async () => {
     const set = await stage(split);
-    const answer = await through(set, [event(chunk({ delta: { content: 'x <th' }, finish_reason: 'length' })), DONE]);
+    const answer = await through(set, [
+      event(chunk({ delta: { content: 'x <th' }, finish_reason: 'length' })),
+      DONE,
+    ]);
     expect(joinDeltas(answer)).toBe('x <th');
     const choices = choicesOf(answer);
     expect(choices.filter(({ finish_reason }) => finish_reason === 'length')).toHaveLength(1);
@@ -129,7 +164,11 @@ describe('think tags in a stream (spec 01 §7)', () => {
   it('one event becomes several in order, and what rides along rides once', async () => {
     const set = await stage(split);
     const source = chunk(
-      { delta: { role: 'assistant', content: 'a<think>b</think>c<think>d</think>e', x: 1 }, finish_reason: 'stop', logprobs: { content: [] } },
+      {
+        delta: { role: 'assistant', content: 'a<think>b</think>c<think>d</think>e', x: 1 },
+        finish_reason: 'stop',
+        logprobs: { content: [] },
+      },
       { usage, unknown: 'field' },
     );
     const answer = await through(set, [event(source), DONE]);
@@ -138,7 +177,13 @@ describe('think tags in a stream (spec 01 §7)', () => {
       ...(typeof d['reasoning_content'] === 'string' ? [`r:${d['reasoning_content']}`] : []),
     ]);
     expect(order).toEqual(['c:a', 'r:b', 'c:c', 'r:d', 'c:e']);
-    for (const once of ['"finish_reason":"stop"', '"usage":{', '"logprobs":{', '"unknown":"field"', '"x":1']) {
+    for (const once of [
+      '"finish_reason":"stop"',
+      '"usage":{',
+      '"logprobs":{',
+      '"unknown":"field"',
+      '"x":1',
+    ]) {
       expect(answer.split(once).length - 1, once).toBe(1);
     }
   });
@@ -162,13 +207,23 @@ describe('think tags in a stream (spec 01 §7)', () => {
   it('drops an event that became empty, and keeps the first role', async () => {
     const set = await stage(strip);
     const first = delta({ role: 'assistant', content: '' });
-    const answer = await through(set, [first, delta('<think>'), delta('secret'), delta('</think>'), delta('x'), DONE]);
+    const answer = await through(set, [
+      first,
+      delta('<think>'),
+      delta('secret'),
+      delta('</think>'),
+      delta('x'),
+      DONE,
+    ]);
     expect(answer).toBe(first + delta('x') + DONE);
   });
 
   it('keeps reasoning that is there and appends ours', async () => {
     const set = await stage(split);
-    const answer = await through(set, [delta({ reasoning_content: 'given ', content: '<think>ours</think>x' }), DONE]);
+    const answer = await through(set, [
+      delta({ reasoning_content: 'given ', content: '<think>ours</think>x' }),
+      DONE,
+    ]);
     expect(joinDeltas(answer, 'reasoning_content')).toBe('given ours');
     expect(joinDeltas(answer)).toBe('x');
   });
@@ -183,8 +238,14 @@ describe('think tags in a stream (spec 01 §7)', () => {
 
   it('several data lines, no space, no last blank line', async () => {
     const set = await stage(split);
-    const answer = await through(set, ['data:{"choices":[{"index":0,\ndata:"delta":{"content":"<think>w</think>s"}}]}\n\n', delta('<think>z').trimEnd()]);
-    expect([joinDeltas(`${answer}\n\n`), joinDeltas(`${answer}\n\n`, 'reasoning_content')]).toEqual(['s', 'wz']);
+    const answer = await through(set, [
+      'data:{"choices":[{"index":0,\ndata:"delta":{"content":"<think>w</think>s"}}]}\n\n',
+      delta('<think>z').trimEnd(),
+    ]);
+    expect([joinDeltas(`${answer}\n\n`), joinDeltas(`${answer}\n\n`, 'reasoning_content')]).toEqual([
+      's',
+      'wz',
+    ]);
   });
 
   it('an event over 16 MiB breaks the stream', async () => {
@@ -202,7 +263,13 @@ describe('think tags in a stream (spec 01 §7)', () => {
     expect(answer.text).not.toContain('[DONE]');
   });
 
-  it.each([['off', false], ["'off'", false], ['false', false], ['split', true], ['true', true]])('the value %s in the file', async (value, works) => {
+  it.each([
+    ['off', false],
+    ["'off'", false],
+    ['false', false],
+    ['split', true],
+    ['true', true],
+  ])('the value %s in the file', async (value, works) => {
     const up = await ScriptedUpstream.start();
     const gateway = await TestGateway.start({
       yaml: `providers: [{id: p, url: "${up.url}", think_tags: ${value}}]\nupstreams: [{id: a, provider: p, model: x}]\nmodels: [{name: m, upstreams: [a]}]\n`,
@@ -241,7 +308,10 @@ describe('think tags in a JSON answer (spec 01 §7)', () => {
     set.a.next((_r, answer) => answer.json(200, body));
     const answer = await set.chat().end();
     expect(answer.json).toMatchObject({
-      choices: [{ message: { content: 's', reasoning_content: 'w' } }, { message: { content: '', reasoning_content: 'x' } }],
+      choices: [
+        { message: { content: 's', reasoning_content: 'w' } },
+        { message: { content: '', reasoning_content: 'x' } },
+      ],
     });
     expect(answer.text).toContain('"k":1e5');
     expect(answer.text).toContain('"n":1.0');
@@ -261,15 +331,21 @@ describe('think tags in a JSON answer (spec 01 §7)', () => {
   it('appends to reasoning that is there', async () => {
     const set = await stage(split);
     const answer = await whole(set, completion('<think>ours</think>x', { reasoning_content: 'given ' }));
-    expect(answer).toMatchObject({ choices: [{ message: { content: 'x', reasoning_content: 'given ours' } }] });
+    expect(answer).toMatchObject({
+      choices: [{ message: { content: 'x', reasoning_content: 'given ours' } }],
+    });
   });
 
   it('also where the client asked for a stream and got JSON, and the other way round', async () => {
     const set = await stage(split);
     set.a.next((_r, answer) => answer.json(200, completion('<think>w</think>s')));
-    expect((await set.stream().end()).json).toMatchObject({ choices: [{ message: { content: 's', reasoning_content: 'w' } }] });
+    expect((await set.stream().end()).json).toMatchObject({
+      choices: [{ message: { content: 's', reasoning_content: 'w' } }],
+    });
     set.a.next((_r, answer) => answer.sse([delta('<think>w</th'), delta('ink>s'), finish(), DONE]));
-    expect((await set.chat().end()).json).toMatchObject({ choices: [{ message: { content: 's', reasoning_content: 'w' } }] });
+    expect((await set.chat().end()).json).toMatchObject({
+      choices: [{ message: { content: 's', reasoning_content: 'w' } }],
+    });
   });
 
   it('of the upstream win over those of the provider', async () => {

@@ -42,7 +42,8 @@ export class TestGateway {
     const text = options.yaml ?? JSON.stringify(options.config);
     const variables = options.environment ?? {};
     const loaded = loadConfig({ text, directory: options.directory ?? '.' }, variables);
-    if (!loaded.ok) throw new Error(`the test's configuration is refused: ${JSON.stringify(loaded.problems)}`);
+    if (!loaded.ok)
+      throw new Error(`the test's configuration is refused: ${JSON.stringify(loaded.problems)}`);
     const lines: LogLine[] = [];
     const logLevel = options.logLevel ?? 'debug';
     const watch = new OutputWatch('the log');

@@ -33,10 +33,12 @@ export class ServiceProcess {
 
   constructor(options: ProcessOptions) {
     this.directory = mkdtempSync(join(tmpdir(), 'llm-proxy-e2e-'));
-    for (const [name, text] of Object.entries(options.files ?? {})) writeFileSync(join(this.directory, name), text);
+    for (const [name, text] of Object.entries(options.files ?? {}))
+      writeFileSync(join(this.directory, name), text);
     const path = join(this.directory, 'config.yaml');
     const { config } = options;
-    if (config !== undefined) writeFileSync(path, typeof config === 'string' ? config : JSON.stringify(config));
+    if (config !== undefined)
+      writeFileSync(path, typeof config === 'string' ? config : JSON.stringify(config));
     this.child = spawn(process.execPath, [MAIN, ...(options.args ?? [])], {
       cwd: this.directory,
       env: {

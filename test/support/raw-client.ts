@@ -64,14 +64,19 @@ export class RawAnswer {
   }
 
   async end(): Promise<this> {
-    await within(this.#end.promise, `the end of an answer (so far ${this.status} ${this.text.slice(0, 300)})`, 15_000);
+    await within(
+      this.#end.promise,
+      `the end of an answer (so far ${this.status} ${this.text.slice(0, 300)})`,
+      15_000,
+    );
     return this;
   }
 
   /** Waits until the body holds the text. */
   async saw(text: string): Promise<this> {
     await waitFor(() => this.text.includes(text) || this.ending !== null, `the answer held ${text}`);
-    if (!this.text.includes(text)) throw new Error(`the answer ended (${this.ending}) without ${text}: ${this.text}`);
+    if (!this.text.includes(text))
+      throw new Error(`the answer ended (${this.ending}) without ${text}: ${this.text}`);
     return this;
   }
 
@@ -191,7 +196,8 @@ export class RawConnection {
   }
 
   #readBytes(answer: RawAnswer): boolean {
-    const count = this.#reading === 'to-end' ? this.#buffer.length : Math.min(this.#left, this.#buffer.length);
+    const count =
+      this.#reading === 'to-end' ? this.#buffer.length : Math.min(this.#left, this.#buffer.length);
     if (count > 0) answer.take(Buffer.from(this.#buffer.subarray(0, count)));
     this.#buffer = this.#buffer.subarray(count);
     this.#left -= count;

@@ -57,6 +57,10 @@ export class RecordingHost implements AnswerHost {
     this.failure = failure;
   }
 
+  crashed(error: unknown): void {
+    this.verdicts.push(`crashed ${String(error)}`);
+  }
+
   resume(): void {
     this.resumes++;
   }

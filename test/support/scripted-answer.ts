@@ -41,7 +41,9 @@ export class ScriptedAnswer {
     const bytes = Buffer.from(piece as string);
     if (this.#framing !== 'chunked') return this.raw(bytes);
     if (bytes.length === 0) return Promise.resolve();
-    return this.raw(Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n')]));
+    return this.raw(
+      Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n')]),
+    );
   }
 
   async end(piece: Buffer | string = ''): Promise<void> {

@@ -12,7 +12,8 @@ const PROBE_TEXT = '2+2=?';
 /** What a well-behaved provider does. */
 export async function answerWell(request: ReceivedRequest, answer: ScriptedAnswer): Promise<void> {
   const stream = request.body.includes('"stream":true') || request.json['stream'] === true;
-  if (stream) await answer.sse([delta({ role: 'assistant', content: '' }), delta('hel'), delta('lo'), finish(), DONE]);
+  if (stream)
+    await answer.sse([delta({ role: 'assistant', content: '' }), delta('hel'), delta('lo'), finish(), DONE]);
   else await answer.json(200, completion());
 }
 

@@ -25,8 +25,8 @@ export interface Stage {
   readonly b: ScriptedUpstream;
   readonly c: ScriptedUpstream;
   /** Asks model `m` without `stream`; on a connection of its own. */
-  chat(body?: Section, request?: RawRequest): RawAnswer;
-  stream(body?: Section, request?: RawRequest): RawAnswer;
+  readonly chat: (body?: Section, request?: RawRequest) => RawAnswer;
+  readonly stream: (body?: Section, request?: RawRequest) => RawAnswer;
 }
 
 export const MESSAGES = [{ role: 'user', content: 'hi' }];
@@ -66,7 +66,12 @@ function fileOf(options: StageOptions, upstreams: readonly ScriptedUpstream[]): 
       key: secretKey(idOf(i)),
       ...sectionOf(options.provider, i),
     })),
-    upstreams: ids.map((id, i) => ({ id, provider: `p${id}`, model: `real-${id}`, ...sectionOf(options.upstream, i) })),
+    upstreams: ids.map((id, i) => ({
+      id,
+      provider: `p${id}`,
+      model: `real-${id}`,
+      ...sectionOf(options.upstream, i),
+    })),
     models: [{ name: 'm', upstreams: ids, ...options.model }],
     ...options.file?.(upstreams),
   };

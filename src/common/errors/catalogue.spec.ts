@@ -73,8 +73,15 @@ describe('the catalogue of errors', () => {
 
 describe('allUpstreams', () => {
   it('says the words of the specification', () => {
-    expect(ALL['allUpstreams']).toMatchObject({ message: 'all upstreams busy', code: 'all_upstreams_busy', status: 503 });
-    expect(ALL['cooling']).toMatchObject({ message: 'all upstreams cooling, retry in 3s', code: 'all_upstreams_cooling' });
+    expect(ALL['allUpstreams']).toMatchObject({
+      message: 'all upstreams busy',
+      code: 'all_upstreams_busy',
+      status: 503,
+    });
+    expect(ALL['cooling']).toMatchObject({
+      message: 'all upstreams cooling, retry in 3s',
+      code: 'all_upstreams_cooling',
+    });
     expect(ALL['failed']).toMatchObject({ message: 'all upstreams failed', code: 'all_upstreams_failed' });
   });
 

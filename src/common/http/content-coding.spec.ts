@@ -5,7 +5,8 @@ import { canDecode, createDecoder } from './content-coding.js';
 describe('content codings', () => {
   it('reads one of the known ones, no list and no other', () => {
     for (const coding of ['gzip', 'x-gzip', 'deflate', 'br', 'zstd']) expect(canDecode(coding)).toBe(true);
-    for (const coding of ['', 'identity', 'compress', 'gzip, br', 'GZIP', 'constructor']) expect(canDecode(coding)).toBe(false);
+    for (const coding of ['', 'identity', 'compress', 'gzip, br', 'GZIP', 'constructor'])
+      expect(canDecode(coding)).toBe(false);
   });
 
   it('reads deflate with and without a zlib header, at every level', async () => {

@@ -3,25 +3,55 @@ import { connectionTokens, endToEndHeaders, passesToProvider } from './request-h
 
 describe('passesToProvider', () => {
   it.each([
-    'authorization', 'x-api-key', 'api-key', 'x-goog-api-key', 'cookie', 'host', 'content-length', 'expect',
-    'accept-encoding', 'x-llm-proxy-anything', 'forwarded', 'x-forwarded-for', 'x-forwarded-proto', 'proxy-authorization',
-    'proxy-connection', 'connection', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade',
+    'authorization',
+    'x-api-key',
+    'api-key',
+    'x-goog-api-key',
+    'cookie',
+    'host',
+    'content-length',
+    'expect',
+    'accept-encoding',
+    'x-llm-proxy-anything',
+    'forwarded',
+    'x-forwarded-for',
+    'x-forwarded-proto',
+    'proxy-authorization',
+    'proxy-connection',
+    'connection',
+    'keep-alive',
+    'te',
+    'trailer',
+    'transfer-encoding',
+    'upgrade',
   ])('keeps %s here', (name) => {
     expect(passesToProvider(name)).toBe(false);
   });
 
-  it.each(['accept', 'user-agent', 'openai-organization', 'openai-beta', 'x-title', 'x-request-id', 'x-custom', 'http-referer', 'x-api-key-2'])(
-    'passes %s',
-    (name) => {
-      expect(passesToProvider(name)).toBe(true);
-    },
-  );
+  it.each([
+    'accept',
+    'user-agent',
+    'openai-organization',
+    'openai-beta',
+    'x-title',
+    'x-request-id',
+    'x-custom',
+    'http-referer',
+    'x-api-key-2',
+  ])('passes %s', (name) => {
+    expect(passesToProvider(name)).toBe(true);
+  });
 });
 
 describe('endToEndHeaders', () => {
   it('keeps order and number, in lower case', () => {
     expect(endToEndHeaders(['X-B', '1', 'X-A', '2', 'x-b', '3', 'Cookie', 'c'], undefined)).toEqual([
-      'x-b', '1', 'x-a', '2', 'x-b', '3',
+      'x-b',
+      '1',
+      'x-a',
+      '2',
+      'x-b',
+      '3',
     ]);
   });
 
@@ -30,7 +60,12 @@ describe('endToEndHeaders', () => {
   });
 
   it('drops the usual hop-by-hop headers whatever the connection header says', () => {
-    expect(endToEndHeaders(['Connection', 'keep-alive', 'Keep-Alive', 'timeout=5', 'TE', 'trailers'], 'keep-alive')).toEqual([]);
+    expect(
+      endToEndHeaders(
+        ['Connection', 'keep-alive', 'Keep-Alive', 'timeout=5', 'TE', 'trailers'],
+        'keep-alive',
+      ),
+    ).toEqual([]);
   });
 });
 

@@ -1,8 +1,17 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { contentCoding, headerSafeId, headerValue, relayedHeaders, type UpstreamHeaders } from './response-headers.js';
+import {
+  contentCoding,
+  headerSafeId,
+  headerValue,
+  relayedHeaders,
+  type UpstreamHeaders,
+} from './response-headers.js';
 
-function relayed(headers: UpstreamHeaders, options: { bodyChanged?: boolean; without?: string[] } = {}): string[] {
+function relayed(
+  headers: UpstreamHeaders,
+  options: { bodyChanged?: boolean; without?: string[] } = {},
+): string[] {
   return relayedHeaders(headers, {
     bodyChanged: options.bodyChanged ?? false,
     without: options.without ? new Set(options.without) : null,
@@ -12,16 +21,27 @@ function relayed(headers: UpstreamHeaders, options: { bodyChanged?: boolean; wit
 
 describe('relayedHeaders', () => {
   it.each([
-    'connection', 'keep-alive', 'transfer-encoding', 'te', 'trailer', 'upgrade', 'proxy-authenticate', 'proxy-connection',
-    'set-cookie', 'server', 'access-control-allow-origin', 'access-control-expose-headers', 'x-llm-proxy-upstream',
+    'connection',
+    'keep-alive',
+    'transfer-encoding',
+    'te',
+    'trailer',
+    'upgrade',
+    'proxy-authenticate',
+    'proxy-connection',
+    'set-cookie',
+    'server',
+    'access-control-allow-origin',
+    'access-control-expose-headers',
+    'x-llm-proxy-upstream',
   ])('keeps %s back', (name) => {
     expect(relayed({ [name]: 'x' })).toEqual([]);
   });
 
   it('passes the others, each as often as it came', () => {
-    expect(relayed({ 'content-type': 'a/b', 'x-ratelimit-remaining': '3', link: ['a', 'b'], gone: undefined })).toEqual([
-      'content-type', 'a/b', 'x-ratelimit-remaining', '3', 'link', 'a', 'link', 'b',
-    ]);
+    expect(
+      relayed({ 'content-type': 'a/b', 'x-ratelimit-remaining': '3', link: ['a', 'b'], gone: undefined }),
+    ).toEqual(['content-type', 'a/b', 'x-ratelimit-remaining', '3', 'link', 'a', 'link', 'b']);
   });
 
   it('renames the request id of the provider', () => {
@@ -41,7 +61,12 @@ describe('relayedHeaders', () => {
 
   it('masks keys in every value', () => {
     expect(relayed({ 'x-echo': ['Bearer sk-secret', 'x'], 'x-one': 'sk-secret' })).toEqual([
-      'x-echo', 'Bearer sk-…', 'x-echo', 'x', 'x-one', 'sk-…',
+      'x-echo',
+      'Bearer sk-…',
+      'x-echo',
+      'x',
+      'x-one',
+      'sk-…',
     ]);
   });
 });
@@ -49,7 +74,13 @@ describe('relayedHeaders', () => {
 describe('contentCoding', () => {
   it('knows plain from coded', () => {
     const of = (value: string | undefined) => contentCoding({ 'content-encoding': value });
-    expect([of(undefined), of(''), of(' Identity '), of('GZIP'), of('gzip, br')]).toEqual([null, null, null, 'gzip', 'gzip, br']);
+    expect([of(undefined), of(''), of(' Identity '), of('GZIP'), of('gzip, br')]).toEqual([
+      null,
+      null,
+      null,
+      'gzip',
+      'gzip, br',
+    ]);
   });
 });
 
@@ -78,6 +109,8 @@ describe('headerSafeId', () => {
 
 describe('headerValue', () => {
   it('gives the first of several', () => {
-    expect([headerValue({ a: ['1', '2'] }, 'a'), headerValue({ a: '1' }, 'a'), headerValue({}, 'a')]).toEqual(['1', '1', undefined]);
+    expect([headerValue({ a: ['1', '2'] }, 'a'), headerValue({ a: '1' }, 'a'), headerValue({}, 'a')]).toEqual(
+      ['1', '1', undefined],
+    );
   });
 });

@@ -37,10 +37,13 @@ describe('retryAfterMs', () => {
     expect(asked({ 'retry-after': 'Sun Nov  6 08:49:37 1994' })).toBe(37_000);
   });
 
-  it.each(['', ' ', '-1', '1e9', '0x10', 'Infinity', 'NaN', 'never', '1,2', '9'.repeat(30)])('does not read %j', (value) => {
-    expect(asked({ 'retry-after': value })).toBeUndefined();
-    expect(asked({ 'retry-after-ms': value })).toBeUndefined();
-  });
+  it.each(['', ' ', '-1', '1e9', '0x10', 'Infinity', 'NaN', 'never', '1,2', '9'.repeat(30)])(
+    'does not read %j',
+    (value) => {
+      expect(asked({ 'retry-after': value })).toBeUndefined();
+      expect(asked({ 'retry-after-ms': value })).toBeUndefined();
+    },
+  );
 
   it('says nothing where nothing was said', () => {
     expect(asked({})).toBeUndefined();

@@ -13,8 +13,13 @@ export function retryAfterMs(
   if (value === undefined) return undefined;
   const seconds = plainNumber(value);
   if (seconds !== undefined) return seconds * 1000;
-  const date = /[a-z]/i.test(value) && value.length < 64 ? Date.parse(value) : Number.NaN;
+  const date = /[a-z]/i.test(value) && value.length < 64 ? Date.parse(inGmt(value.trim())) : Number.NaN;
   return Number.isNaN(date) ? undefined : Math.max(0, date - wallClockMs());
+}
+
+/** The oldest form of a date, `Sun Nov  6 08:49:37 1994`, names no zone and means GMT (RFC 9110 §5.6.7). */
+function inGmt(date: string): string {
+  return /\d{4}$/.test(date) ? `${date} GMT` : date;
 }
 
 function plainNumber(value: string | undefined): number | undefined {

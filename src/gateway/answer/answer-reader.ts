@@ -12,6 +12,8 @@ export interface AnswerReader {
   end(): void;
   /** The body broke off, or its time is over. */
   broken(failure: AttemptFailure): void;
+  /** The attempt is over, whoever ended it: nothing more may be said or sent. */
+  stop?(): void;
   /** The client takes bytes again; for readers that hold something back themselves. */
   drained?(): void;
 }
@@ -37,6 +39,8 @@ export interface AnswerHost {
   fail(failure: AttemptFailure): void;
   /** The answer broke off after it had begun; the client has been told. */
   interrupted(failure: AttemptFailure): void;
+  /** An error of this side came up where nobody else would hear of it. */
+  crashed(error: unknown): void;
   /** Lets a paused body go on. */
   resume(): void;
 }

@@ -11,7 +11,12 @@ const MIB = 1024 * 1024;
 const json = JSON.stringify(completion());
 const stream = [delta('a'), delta('b'), finish(), DONE].join('');
 
-const passing: StreamTransform = { needles: null, push: (event, emit) => emit(event), flush: () => {}, whole: () => {} };
+const passing: StreamTransform = {
+  needles: null,
+  push: (event, emit) => emit(event),
+  flush: () => {},
+  whole: () => {},
+};
 const renaming: StreamTransform = {
   ...passing,
   push: (event, emit) => emit(event.withData([Buffer.from(event.data?.replace('"a"', '"A"') ?? '')])),
@@ -36,7 +41,8 @@ async function read(given: Given): Promise<RecordingHost> {
   const reader = chooseReader(host, {
     clientWantsStream: given.clientWantsStream ?? false,
     streamAsked: given.streamAsked ?? given.clientWantsStream ?? false,
-    maskBytes: (bytes) => (secret && bytes.includes(secret) ? Buffer.from(bytes.toString().replace(secret, '***')) : bytes),
+    maskBytes: (bytes) =>
+      secret && bytes.includes(secret) ? Buffer.from(bytes.toString().replace(secret, '***')) : bytes,
     wallClockMs: () => 0,
   });
   const body = Buffer.from((given.body ?? '') as string);
@@ -48,7 +54,10 @@ async function read(given: Given): Promise<RecordingHost> {
   return host;
 }
 
-const type = (value: string, more: UpstreamHeaders = {}): UpstreamHeaders => ({ 'content-type': value, ...more });
+const type = (value: string, more: UpstreamHeaders = {}): UpstreamHeaders => ({
+  'content-type': value,
+  ...more,
+});
 const sse = type('text/event-stream; charset=utf-8');
 const isJson = type('application/json');
 const coded = { 'content-encoding': 'gzip' };
@@ -59,7 +68,11 @@ describe('chooseReader, answers that pass', () => {
     const host = await read({ headers: isJson, body: text });
     expect(host.verdicts).toEqual(['commit', 'ok']);
     expect(host.sink.text).toBe(text);
-    expect(host.commitOptions).toMatchObject({ kind: 'json', bodyChanged: false, contentLength: text.length });
+    expect(host.commitOptions).toMatchObject({
+      kind: 'json',
+      bodyChanged: false,
+      contentLength: text.length,
+    });
   });
 
   it('sends a changed JSON answer with its new length', async () => {
@@ -84,20 +97,34 @@ describe('chooseReader, answers that pass', () => {
 
   it('passes and changes streams', async () => {
     expect((await read({ headers: sse, body: stream, clientWantsStream: true })).sink.text).toBe(stream);
-    const changed = await read({ headers: sse, body: stream, clientWantsStream: true, transforms: [renaming] });
+    const changed = await read({
+      headers: sse,
+      body: stream,
+      clientWantsStream: true,
+      transforms: [renaming],
+    });
     expect(changed.sink.text).toContain('"A"');
     expect(changed.commitOptions).toMatchObject({ kind: 'sse', bodyChanged: true });
   });
 
   it('decodes what must be read, and passes with its coding what need not', async () => {
-    const read2 = await read({ headers: type('application/json', coded), body: gzipSync(json), transforms: [passing] });
+    const read2 = await read({
+      headers: type('application/json', coded),
+      body: gzipSync(json),
+      transforms: [passing],
+    });
     expect(read2.sink.text).toBe(json);
     expect(read2.commitOptions?.bodyChanged).toBe(true);
     const bytes = gzipSync(json);
     const passed = await read({ headers: type('application/json', coded), body: bytes });
     expect(Buffer.concat(passed.sink.pieces).equals(bytes)).toBe(true);
     expect(passed.commitOptions?.bodyChanged).toBe(false);
-    const streamed = await read({ headers: { ...sse, ...coded }, body: gzipSync(stream), clientWantsStream: true, transforms: [passing] });
+    const streamed = await read({
+      headers: { ...sse, ...coded },
+      body: gzipSync(stream),
+      clientWantsStream: true,
+      transforms: [passing],
+    });
     expect(streamed.sink.text).toBe(stream);
     const joined = await read({ headers: { ...sse, ...coded }, body: gzipSync(stream) });
     expect(joined.verdicts).toEqual(['commit', 'ok']);
@@ -160,21 +187,45 @@ describe('chooseReader, failures', () => {
     ['an error object', { headers: isJson, body: '{"error":{}}' }, 'fail 5xx'],
     ['an error text', { headers: isJson, body: '{"error":"x"}' }, 'fail 5xx'],
     ['an untyped error object', { body: '{"error":{}}' }, 'fail 5xx'],
-    ['a coded error object that must be read', { headers: type('application/json', coded), body: gzipSync('{"error":1}'), transforms: [passing] }, 'fail 5xx'],
+    [
+      'a coded error object that must be read',
+      { headers: type('application/json', coded), body: gzipSync('{"error":1}'), transforms: [passing] },
+      'fail 5xx',
+    ],
     ['cut JSON', { headers: isJson, body: json.slice(0, -1) }, 'fail net_err'],
     ['cut JSON that is no object', { headers: isJson, body: '[1,' }, 'fail net_err'],
-    ['cut JSON to a stream', { headers: isJson, body: json.slice(0, -1), clientWantsStream: true }, 'fail net_err'],
+    [
+      'cut JSON to a stream',
+      { headers: isJson, body: json.slice(0, -1), clientWantsStream: true },
+      'fail net_err',
+    ],
     ['nothing at all', {}, 'fail net_err'],
     ['a break before the end', { headers: isJson, body: json, breaks: true }, 'fail net_err'],
     ['a break in a stream that is joined', { headers: sse, body: stream, breaks: true }, 'fail net_err'],
-    ['a break before the first byte of a stream', { headers: sse, clientWantsStream: true, breaks: true }, 'fail net_err'],
+    [
+      'a break before the first byte of a stream',
+      { headers: sse, clientWantsStream: true, breaks: true },
+      'fail net_err',
+    ],
     ['a joined stream of nothing', { headers: sse, body: ': x\n\n' }, 'fail net_err'],
-    ['a joined stream with an error', { headers: sse, body: 'data: {"error":{"message":"x"}}\n\n' }, 'fail 5xx'],
+    [
+      'a joined stream with an error',
+      { headers: sse, body: 'data: {"error":{"message":"x"}}\n\n' },
+      'fail 5xx',
+    ],
     ['a broken coding', { headers: { ...sse, ...coded }, body: 'x' }, 'fail net_err'],
     ['an unknown coding', { headers: { ...sse, 'content-encoding': 'lzma' }, body: 'x' }, 'fail net_err'],
     ['two codings', { headers: { ...sse, 'content-encoding': 'gzip, br' }, body: 'x' }, 'fail net_err'],
-    ['an event of over 16 MiB in a joined stream', { headers: sse, body: `data: ${'x'.repeat(17 * MIB)}` }, 'fail net_err'],
-    ['JSON of over 64 MiB that must be read', { headers: isJson, body: Buffer.alloc(65 * MIB, 0x20), transforms: [passing] }, 'fail net_err'],
+    [
+      'an event of over 16 MiB in a joined stream',
+      { headers: sse, body: `data: ${'x'.repeat(17 * MIB)}` },
+      'fail net_err',
+    ],
+    [
+      'JSON of over 64 MiB that must be read',
+      { headers: isJson, body: Buffer.alloc(65 * MIB, 0x20), transforms: [passing] },
+      'fail net_err',
+    ],
   ])('%s', async (_name, given, verdict) => {
     const host = await read(given);
     expect(host.verdicts).toEqual([verdict]);
@@ -183,7 +234,12 @@ describe('chooseReader, failures', () => {
 
   it('reads the body of a failed answer to its end, so that the connection serves again, but not a large one', async () => {
     const host = new RecordingHost(503);
-    const options = { clientWantsStream: false, streamAsked: false, maskBytes: (bytes: Buffer) => bytes, wallClockMs: () => 0 };
+    const options = {
+      clientWantsStream: false,
+      streamAsked: false,
+      maskBytes: (bytes: Buffer) => bytes,
+      wallClockMs: () => 0,
+    };
     const reader = chooseReader(host, options);
     reader.data(Buffer.alloc(1000));
     expect(host.verdicts).toEqual([]);
@@ -195,7 +251,12 @@ describe('chooseReader, failures', () => {
 
   it('fails by itself where the body of a failed answer never ends', async () => {
     const host = new RecordingHost(503);
-    chooseReader(host, { clientWantsStream: false, streamAsked: false, maskBytes: (bytes) => bytes, wallClockMs: () => 0 });
+    chooseReader(host, {
+      clientWantsStream: false,
+      streamAsked: false,
+      maskBytes: (bytes) => bytes,
+      wallClockMs: () => 0,
+    });
     await waitFor(() => host.verdicts.length > 0, 'a verdict');
     expect(host.verdicts).toEqual(['fail 5xx']);
   });
@@ -214,7 +275,12 @@ describe('chooseReader, 4xx', () => {
     const plain = await read({ status: 401, body: 'bad key sk-1234!', secret: 'sk-1234' });
     expect(plain.sink.text).toBe('bad key ***!');
     expect(plain.commitOptions).toMatchObject({ bodyChanged: true, contentLength: 12 });
-    const zipped = await read({ status: 401, headers: coded, body: gzipSync('bad key sk-1234!'), secret: 'sk-1234' });
+    const zipped = await read({
+      status: 401,
+      headers: coded,
+      body: gzipSync('bad key sk-1234!'),
+      secret: 'sk-1234',
+    });
     expect(zipped.sink.text).toBe('bad key ***!');
   });
 
@@ -247,14 +313,27 @@ describe('chooseReader, breaks behind the commit', () => {
     const cut = `${delta('a')}data: {"half`;
     const plain = await read({ headers: sse, body: cut, clientWantsStream: true, breaks: true });
     expect(plain.verdicts).toEqual(['commit', 'interrupted net_err']);
-    expect(plain.sink.text).toMatch(/data: \{"half\n\ndata: \{"error":.*upstream_stream_interrupted.*\}\n\n$/s);
-    const held = await read({ headers: sse, body: cut, clientWantsStream: true, breaks: true, transforms: [holding] });
+    expect(plain.sink.text).toMatch(
+      /data: \{"half\n\ndata: \{"error":.*upstream_stream_interrupted.*\}\n\n$/s,
+    );
+    const held = await read({
+      headers: sse,
+      body: cut,
+      clientWantsStream: true,
+      breaks: true,
+      transforms: [holding],
+    });
     expect(held.sink.text).toMatch(/data: held\n\ndata: \{"error":/);
     expect(held.sink.text).not.toContain('half');
   });
 
   it('breaks the connection of an opaque stream and of a piped JSON answer', async () => {
-    const opaque = await read({ headers: { ...sse, ...coded }, body: gzipSync(stream), clientWantsStream: true, breaks: true });
+    const opaque = await read({
+      headers: { ...sse, ...coded },
+      body: gzipSync(stream),
+      clientWantsStream: true,
+      breaks: true,
+    });
     expect([opaque.sink.ending, ...opaque.verdicts]).toEqual(['cut', 'commit', 'interrupted net_err']);
     const piped = await read({ headers: isJson, body: Buffer.alloc(9 * MIB, 0x20), breaks: true });
     expect(piped.sink.ending).toBe('cut');

@@ -105,5 +105,5 @@ function decoded(host: AnswerHost, mustRead: boolean, make: (isDecoded: boolean)
       reason: 'answer with an unknown content coding',
     });
   }
-  return new DecodingReader(make(true), coding, host.status, () => host.resume());
+  return new DecodingReader(make(true), coding, host.status, () => host.resume(), (error) => host.crashed(error));
 }

@@ -8,6 +8,7 @@ const LIMIT_BYTES = 1024 * 1024;
 export class ClientErrorReader implements AnswerReader {
   #parts: Buffer[] = [];
   #bytes = 0;
+  #over = false;
 
   constructor(
     private readonly host: AnswerHost,
@@ -17,6 +18,7 @@ export class ClientErrorReader implements AnswerReader {
   ) {}
 
   data(chunk: Buffer): boolean {
+    if (this.#over) return true;
     this.#bytes += chunk.length;
     if (this.#bytes <= LIMIT_BYTES) {
       this.#parts.push(chunk);
@@ -29,16 +31,18 @@ export class ClientErrorReader implements AnswerReader {
   }
 
   end(): void {
+    if (this.#over) return;
     const body = Buffer.concat(this.#parts);
     const masked = this.mask(body);
     this.#send(masked, this.decoded || masked !== body);
   }
 
   broken(failure: AttemptFailure): void {
-    this.host.fail(failure);
+    if (!this.#over) this.host.fail(failure);
   }
 
   #send(body: Buffer, bodyChanged: boolean, contentType?: string): void {
+    this.#over = true;
     this.host.commit({ kind: 'other', bodyChanged, contentLength: body.length, ...(contentType ? { contentType } : {}) });
     this.host.sink.end(body);
     this.host.finish('4xx');

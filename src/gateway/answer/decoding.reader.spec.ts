@@ -70,7 +70,10 @@ describe('DecodingReader', () => {
   it.each([
     ['no gzip at all', Buffer.from('no gzip')],
     ['a gzip cut short', gzipSync(text).subarray(0, 30)],
-    ['a gzip with a wrong sum', Buffer.from(gzipSync(text).map((byte, i, all) => (i === all.length - 6 ? byte ^ 1 : byte)))],
+    [
+      'a gzip with a wrong sum',
+      Buffer.from(gzipSync(text).map((byte, i, all) => (i === all.length - 6 ? byte ^ 1 : byte))),
+    ],
   ])('breaks once at %s', async (_name, bytes) => {
     const inner = new Inner();
     const decoding = reader(inner);
@@ -166,7 +169,10 @@ describe('DecodingReader', () => {
     try {
       decoding.data(gzipSync(text));
       decoding.end();
-      told = await Promise.race([uncaught, waitFor(() => inner.ends.length > 0, 'the end').then(() => 'broken')]);
+      told = await Promise.race([
+        uncaught,
+        waitFor(() => inner.ends.length > 0, 'the end').then(() => 'broken'),
+      ]);
     } catch (error) {
       told = String(error);
     }

@@ -16,6 +16,7 @@ export class DecodingReader implements AnswerReader {
     private readonly coding: string,
     private readonly status: number,
     private readonly resume: () => void,
+    private readonly crashed: ((error: unknown) => void) | null = null,
   ) {}
 
   data(chunk: Buffer): boolean {
@@ -41,8 +42,9 @@ export class DecodingReader implements AnswerReader {
 
   #open(firstChunk: Buffer): Transform {
     const decoder = createDecoder(this.coding, firstChunk);
-    decoder.on('data', (chunk: Buffer) => this.#decoded(chunk));
-    decoder.on('end', () => this.#finish(() => this.inner.end()));
+    // Trap: what the inner reader throws here would reach nobody but the process.
+    decoder.on('data', (chunk: Buffer) => this.#safely(() => this.#decoded(chunk)));
+    decoder.on('end', () => this.#safely(() => this.#finish(() => this.inner.end())));
     decoder.on('error', () => this.#fail('answer with a broken content coding'));
     decoder.on('drain', () => this.resume());
     return decoder;
@@ -54,6 +56,21 @@ export class DecodingReader implements AnswerReader {
     if (this.#bytes > LIMIT_BYTES) this.#fail('decoded answer larger than 64 MiB');
     // The inner reader's wish for a pause holds the decoder, which then holds the upstream.
     else if (!this.inner.data(chunk)) this.#decoder?.pause();
+  }
+
+  stop(): void {
+    this.#over = true;
+    this.inner.stop?.();
+    this.#decoder?.destroy();
+  }
+
+  #safely(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      if (this.crashed !== null) this.crashed(error);
+      else this.#fail('the answer could not be read');
+    }
   }
 
   #fail(reason: string): void {

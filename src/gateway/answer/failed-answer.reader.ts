@@ -33,6 +33,11 @@ export class FailedAnswerReader implements AnswerReader {
     this.#finish();
   }
 
+  stop(): void {
+    this.#done = true;
+    clearTimeout(this.#timer);
+  }
+
   #finish(): void {
     if (this.#done) return;
     this.#done = true;

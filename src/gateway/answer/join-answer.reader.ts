@@ -11,10 +11,12 @@ export class JoinAnswerReader implements AnswerReader {
   readonly #decoder = new SseDecoder();
   readonly #joiner = new CompletionJoiner();
   #bytes = 0;
+  #over = false;
 
   constructor(private readonly host: AnswerHost) {}
 
   data(chunk: Buffer): boolean {
+    if (this.#over) return true;
     this.#bytes += chunk.length;
     if (this.#bytes > LIMIT_BYTES) {
       this.#fail('answer larger than 64 MiB');
@@ -29,6 +31,7 @@ export class JoinAnswerReader implements AnswerReader {
   }
 
   end(): void {
+    if (this.#over) return;
     this.#decoder.end((event) => this.#joiner.push(event));
     if (this.#joiner.error || this.#joiner.interrupted) {
       this.host.fail({ result: '5xx', status: this.host.status, reason: 'returned an error event' });
@@ -56,6 +59,7 @@ export class JoinAnswerReader implements AnswerReader {
   }
 
   #fail(reason: string): void {
+    this.#over = true;
     this.host.fail({ result: 'net_err', status: this.host.status, reason });
   }
 }

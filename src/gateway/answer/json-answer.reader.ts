@@ -20,6 +20,7 @@ export class JsonAnswerReader implements AnswerReader {
   #parts: Buffer[] = [];
   #bytes = 0;
   #piping = false;
+  #over = false;
   readonly #mustRead: boolean;
 
   constructor(
@@ -30,6 +31,7 @@ export class JsonAnswerReader implements AnswerReader {
   }
 
   data(chunk: Buffer): boolean {
+    if (this.#over) return true;
     if (this.#piping) return this.host.sink.write(chunk);
     this.#parts.push(chunk);
     this.#bytes += chunk.length;
@@ -37,12 +39,14 @@ export class JsonAnswerReader implements AnswerReader {
     if (!this.#mustRead) return this.#pipe();
     if (this.#bytes > READ_LIMIT_BYTES) {
       this.#parts = [];
+      this.#over = true;
       this.host.fail({ result: 'net_err', status: this.host.status, reason: 'answer larger than 64 MiB' });
     }
     return true;
   }
 
   end(): void {
+    if (this.#over) return;
     if (this.#piping) {
       this.host.sink.end();
       this.host.finish('ok');

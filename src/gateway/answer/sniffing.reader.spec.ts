@@ -52,8 +52,13 @@ describe('SniffingReader', () => {
     fc.assert(
       fc.property(fc.constantFrom(...texts), fc.array(fc.nat(20), { maxLength: 5 }), (text, cuts) => {
         const bytes = Buffer.from(text);
-        const places = [0, ...cuts.map((cut) => cut % (bytes.length + 1)), bytes.length].toSorted((a, b) => a - b);
-        const chunks = places.slice(1).map((end, i) => bytes.subarray(places[i], end)).filter(({ length }) => length > 0);
+        const places = [0, ...cuts.map((cut) => cut % (bytes.length + 1)), bytes.length].toSorted(
+          (a, b) => a - b,
+        );
+        const chunks = places
+          .slice(1)
+          .map((end, i) => bytes.subarray(places[i], end))
+          .filter(({ length }) => length > 0);
         expect(sniff(chunks)).toEqual(sniff([bytes]));
       }),
     );

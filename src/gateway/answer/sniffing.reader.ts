@@ -4,6 +4,9 @@ import type { AnswerReader } from './answer-reader.js';
 export type AnswerKind = 'json' | 'sse' | 'other';
 
 const BLANK = new Set([0x20, 0x09, 0x0a, 0x0d]);
+const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf] as const;
+/** White space beyond this is no answer. */
+const HOLD_LIMIT_BYTES = 64 * 1024;
 
 /** Told by the first byte that is not white space, for an answer without a content type (spec 01 §5). */
 export function kindByFirstByte(byte: number): AnswerKind {
@@ -15,6 +18,7 @@ export function kindByFirstByte(byte: number): AnswerKind {
 /** Waits for the byte that tells what an answer is, then hands everything to the reader for it. */
 export class SniffingReader implements AnswerReader {
   #held: Buffer[] = [];
+  #bytes = 0;
   #reader: AnswerReader | null = null;
 
   constructor(
@@ -24,9 +28,11 @@ export class SniffingReader implements AnswerReader {
 
   data(chunk: Buffer): boolean {
     if (this.#reader !== null) return this.#reader.data(chunk);
-    const kind = kindOf(chunk, this.#held.length === 0);
+    const kind = this.#kindOf(chunk);
     this.#held.push(chunk);
-    return kind === null ? true : this.#begin(kind);
+    this.#bytes += chunk.length;
+    if (kind !== null) return this.#begin(kind);
+    return this.#bytes > HOLD_LIMIT_BYTES ? this.#begin('other') : true;
   }
 
   end(): void {
@@ -34,9 +40,27 @@ export class SniffingReader implements AnswerReader {
     this.#reader?.end();
   }
 
+  stop(): void {
+    this.#reader?.stop?.();
+  }
+
+  drained(): void {
+    this.#reader?.drained?.();
+  }
+
   broken(failure: AttemptFailure): void {
     if (this.#reader === null) this.brokenBefore(failure);
     else this.#reader.broken(failure);
+  }
+
+  /** Null while only white space, or a byte order mark, came. */
+  #kindOf(chunk: Buffer): AnswerKind | null {
+    for (const [i, byte] of chunk.entries()) {
+      const place = this.#bytes + i;
+      if (BLANK.has(byte) || (place < 3 && byte === BYTE_ORDER_MARK[place])) continue;
+      return kindByFirstByte(byte);
+    }
+    return null;
   }
 
   #begin(kind: AnswerKind | 'empty'): boolean {
@@ -47,10 +71,4 @@ export class SniffingReader implements AnswerReader {
     this.#held = [];
     return more;
   }
-}
-
-function kindOf(chunk: Buffer, atStart: boolean): AnswerKind | null {
-  let i = atStart && chunk[0] === 0xef && chunk[1] === 0xbb && chunk[2] === 0xbf ? 3 : 0;
-  while (i < chunk.length && BLANK.has(chunk[i] as number)) i++;
-  return i < chunk.length ? kindByFirstByte(chunk[i] as number) : null;
 }

@@ -5,7 +5,11 @@ import { BackoffService } from './backoff.service.js';
 const minute: DurationSetting = { text: 'PT1M', ms: 60_000 };
 const hour: DurationSetting = { text: 'PT1H', ms: 3_600_000 };
 
-function upstream(provider: string, shared: DurationSetting | null, own: DurationSetting | null): UpstreamConfig {
+function upstream(
+  provider: string,
+  shared: DurationSetting | null,
+  own: DurationSetting | null,
+): UpstreamConfig {
   return { backoff: own, provider: { id: provider, backoff: shared } as ProviderConfig } as UpstreamConfig;
 }
 
@@ -30,7 +34,9 @@ describe('BackoffService', () => {
 
   it('keeps providers apart, and gives none where nothing is configured', () => {
     const service = new BackoffService();
-    expect(service.counterFor(upstream('a', minute, null))).not.toBe(service.counterFor(upstream('b', minute, null)));
+    expect(service.counterFor(upstream('a', minute, null))).not.toBe(
+      service.counterFor(upstream('b', minute, null)),
+    );
     expect(service.counterFor(upstream('c', null, null))).toBeNull();
   });
 });

@@ -121,21 +121,25 @@ describe('Backoff', () => {
       retryMs: fc.oneof(fc.integer({ min: 0, max: 100_000 }), fc.constant(YEAR_MS * 1000)),
     });
     fc.assert(
-      fc.property(fc.array(event, { maxLength: 60 }), fc.integer({ min: 1, max: 60_000 }), (events, capMs) => {
-        const backoff = new Backoff({ capMs });
-        let now = 20_000;
-        for (const { after, age, outcome, retryMs } of events) {
-          now += after;
-          const before = backoff.streak;
-          if (outcome === 'ok') backoff.succeeded();
-          else backoff.failed(now, now - age, outcome === 'retry' ? retryMs : undefined);
-          expect(backoff.streak).toBeLessThanOrEqual(before + 1);
-          expect(backoff.restingMs(now)).toBeLessThanOrEqual(capMs);
-          expect(backoff.restingMs(now)).toBeGreaterThanOrEqual(0);
-          if (outcome === 'ok') expect(backoff.restingMs(now)).toBe(0);
-          else expect(backoff.restingMs(now)).toBeGreaterThan(0);
-        }
-      }),
+      fc.property(
+        fc.array(event, { maxLength: 60 }),
+        fc.integer({ min: 1, max: 60_000 }),
+        (events, capMs) => {
+          const backoff = new Backoff({ capMs });
+          let now = 20_000;
+          for (const { after, age, outcome, retryMs } of events) {
+            now += after;
+            const before = backoff.streak;
+            if (outcome === 'ok') backoff.succeeded();
+            else backoff.failed(now, now - age, outcome === 'retry' ? retryMs : undefined);
+            expect(backoff.streak).toBeLessThanOrEqual(before + 1);
+            expect(backoff.restingMs(now)).toBeLessThanOrEqual(capMs);
+            expect(backoff.restingMs(now)).toBeGreaterThanOrEqual(0);
+            if (outcome === 'ok') expect(backoff.restingMs(now)).toBe(0);
+            else expect(backoff.restingMs(now)).toBeGreaterThan(0);
+          }
+        },
+      ),
     );
   });
 });

@@ -60,7 +60,7 @@ export class Backoff {
       this.#restBeganAt = now;
       this.#restEndsAt = now + Math.max(this.#ladderMs(), asked);
     }
-    if (asked > 0) this.#quietUntil = Math.max(this.#quietUntil, now + asked);
+    if (retryAfterMs > 0) this.#quietUntil = Math.max(this.#quietUntil, now + retryAfterMs);
     for (const listener of this.#restListeners) listener();
     return this.restingMs(now);
   }

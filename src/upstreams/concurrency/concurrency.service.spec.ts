@@ -15,7 +15,10 @@ class ManualClock {
   }
 }
 
-function upstreamsOf(limits: readonly (number | null)[], backoffs: readonly (string | null)[] = []): Upstream[] {
+function upstreamsOf(
+  limits: readonly (number | null)[],
+  backoffs: readonly (string | null)[] = [],
+): Upstream[] {
   const ids = limits.map((_, i) => `u${i}`);
   const text = JSON.stringify({
     providers: [{ id: 'p', url: 'http://127.0.0.1:9/v1' }],
@@ -40,7 +43,9 @@ describe('ConcurrencyService', () => {
   it('takes the first candidate that is alive, free and not tried, in order', () => {
     const clock = new ManualClock();
     const service = new ConcurrencyService(clock);
-    const candidates: Claimable[] = upstreamsOf([1, 1, 1], [null, 'PT10S', null]).map((upstream) => ({ upstream }));
+    const candidates: Claimable[] = upstreamsOf([1, 1, 1], [null, 'PT10S', null]).map((upstream) => ({
+      upstream,
+    }));
     expect(service.claim(candidates, null)?.candidate).toBe(candidates[0]);
     candidates[1]?.upstream.backoff?.failed(clock.now(), clock.now());
     expect(service.claim(candidates, null)?.candidate).toBe(candidates[2]);
@@ -77,7 +82,9 @@ describe('ConcurrencyService', () => {
       fc.property(fc.array(step, { maxLength: 120 }), (steps) => {
         const clock = new ManualClock();
         const service = new ConcurrencyService(clock);
-        const candidates = upstreamsOf([1, 4, null, 2], ['PT2S', null, 'PT5S', null]).map((upstream) => ({ upstream }));
+        const candidates = upstreamsOf([1, 4, null, 2], ['PT2S', null, 'PT5S', null]).map((upstream) => ({
+          upstream,
+        }));
         const held: Lease[] = [];
         const released: Lease[] = [];
         const letGo = (lease: Lease | undefined) => {

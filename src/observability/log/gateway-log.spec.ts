@@ -1,0 +1,133 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { GatewayLog, shownTarget } from './gateway-log.js';
+import { createRootLogger, type LogFormat } from './root-logger.js';
+
+function setUp(format: LogFormat = 'json', level = 'debug') {
+  const lines: string[] = [];
+  const destination = { write: (line: string) => void lines.push(line) };
+  const log = new GatewayLog(createRootLogger({ level, format, destination }));
+  const last = () => JSON.parse(lines.at(-1) ?? '{}') as Record<string, unknown>;
+  return { log, lines, last };
+}
+
+const target = { model: 'my-gpt', upstream: 'local-qwen', provider: 'local-llama' };
+/** What could break, move or hide a line of a log. */
+const UNSAFE = /[\p{Cc}\u2028\u2029\u202a-\u202e]/u;
+const WARN = 40;
+const INFO = 30;
+
+describe('GatewayLog', () => {
+  it('says the fixed words of the specification, with the same facts as fields', () => {
+    const { log, last } = setUp();
+    log.claimed('r', target, '1/1');
+    expect(last()['msg']).toBe(
+      '[llm-proxy] chat model=my-gpt upstream=local-qwen provider=local-llama active[local-qwen]=1/1',
+    );
+    log.failedOver('r', target, { result: '5xx', status: 503, reason: 'returned 503' }, 2000, false);
+    expect(last()).toMatchObject({
+      msg: '[llm-proxy] chat model=my-gpt upstream=local-qwen returned 503 → failover (backoff: rest PT2S)',
+      level: WARN,
+      request_id: 'r',
+      result: '5xx',
+      status: 503,
+      rest_ms: 2000,
+    });
+    log.failedOver('r', target, { result: 'timeout', reason: 'no first byte within 30000ms' }, 1000, false);
+    expect(last()['msg']).toBe(
+      '[llm-proxy] chat model=my-gpt upstream=local-qwen TIMEOUT: no first byte within 30000ms → failover (backoff: rest PT1S)',
+    );
+    log.skipped('r', target, 2100);
+    expect(last()['msg']).toBe('[llm-proxy] chat model=my-gpt upstream=local-qwen in backoff (~3s), skipped');
+    log.rejected('r', 'my-gpt', 503, 'all upstreams busy', 'local-qwen=1/1, routerai-gpt4o=4/4');
+    expect(last()).toMatchObject({
+      msg: '[llm-proxy] chat model=my-gpt 503 all upstreams busy (local-qwen=1/1, routerai-gpt4o=4/4)',
+      level: WARN,
+    });
+    log.done('r', target, { result: 'ok', status: 200, durationMs: 1233.6, attempts: 1 }, '0/4');
+    expect(last()).toMatchObject({
+      msg: '[llm-proxy] chat model=my-gpt upstream=local-qwen done result=ok status=200 duration=1234ms active[local-qwen]=0/4',
+      level: INFO,
+    });
+    log.probed('local-qwen', 'local-llama', true);
+    expect(last()['msg']).toBe('[llm-proxy] probe upstream=local-qwen ok, back in the pool');
+    log.probed('local-qwen', 'local-llama', false);
+    expect(last()['msg']).toBe('[llm-proxy] probe upstream=local-qwen silent, stays in backoff');
+  });
+
+  it.each([
+    ['ok', INFO],
+    ['4xx', INFO],
+    ['cancelled', INFO],
+    ['net_err', WARN],
+    ['5xx', WARN],
+  ] as const)('ends a request of result %s at level %i', (result, level) => {
+    const { log, last } = setUp();
+    log.done('r', target, { result, status: 200, durationMs: 1, attempts: 1 }, '');
+    expect(last()['level']).toBe(level);
+  });
+
+  it('passes a refusal of the client at info, ours at warn', () => {
+    const { log, last } = setUp();
+    log.rejected('r', '', 404, 'model_not_found');
+    expect(last()['level']).toBe(INFO);
+    log.rejected('r', '', 503, 'shutting_down');
+    expect(last()['level']).toBe(WARN);
+  });
+
+  it('has nothing but the summary at info', () => {
+    const { log, lines } = setUp('json', 'info');
+    log.claimed('r', target, '1/1');
+    log.skipped('r', target, 1);
+    log.probed('u', 'p', false);
+    expect(lines).toEqual([]);
+    log.done('r', target, { result: 'ok', status: 200, durationMs: 1, attempts: 1 }, '');
+    expect(lines).toHaveLength(1);
+  });
+
+  it('says where an error happened, never what it said', () => {
+    const { log, lines, last } = setUp();
+    log.unexpected('r', 'an attempt', new TypeError('the prompt of a client'));
+    log.pluginFailed('r', 'audit', 'onRequest', new Error('the prompt of a client'));
+    log.unexpected('r', 'an attempt', 'the prompt of a client');
+    expect(lines.join('')).not.toContain('prompt');
+    expect(last()['error']).toBe('string');
+  });
+
+  it.each(['json', 'pretty'] as const)(
+    'writes one line each, whatever a client calls its model (%s)',
+    (format) => {
+      const hostile = fc.oneof(
+        fc.string({ unit: 'binary' }),
+        fc.constantFrom(
+          'a\n[llm-proxy] forged',
+          '\r\n',
+          '\u2028x',
+          '\x1b[2Jx',
+          '\u0085',
+          '\u202ex',
+          'x'.repeat(100_000),
+        ),
+      );
+      fc.assert(
+        fc.property(hostile, (text) => {
+          const { log, lines } = setUp(format);
+          log.rejected('r', text, 404, 'model_not_found');
+          log.done(
+            'r',
+            shownTarget(text, text, text),
+            { result: 'ok', status: 200, durationMs: 1, attempts: 1 },
+            '1/1',
+          );
+          log.left('r', text, 5);
+          for (const line of lines) {
+            expect(line.length).toBeLessThan(6000);
+            expect(UNSAFE.test(line.replace(/\n$/, ''))).toBe(false);
+          }
+          expect(lines).toHaveLength(3);
+        }),
+        { numRuns: 60 },
+      );
+    },
+  );
+});

@@ -1,0 +1,106 @@
+import { Registry } from 'prom-client';
+import { JsonDocument } from '../../src/common/json/json-document.js';
+import { monotonicClock } from '../../src/common/time/clock.js';
+import { loadConfig } from '../../src/config/loader/load-config.js';
+import type { StreamTransform } from '../../src/contracts/stream.js';
+import { type AttemptOutcome, AttemptRun } from '../../src/gateway/attempt-run.js';
+import { GatewayAttempt } from '../../src/gateway/gateway-attempt.js';
+import { GatewayExchange } from '../../src/gateway/gateway-exchange.js';
+import { PipelineCompiler } from '../../src/gateway/pipeline.compiler.js';
+import type { PluginExplorer } from '../../src/gateway/plugin.explorer.js';
+import { StreamPipeline } from '../../src/gateway/stream-pipeline.js';
+import { GatewayMetrics } from '../../src/observability/metrics/gateway.metrics.js';
+import { Lease } from '../../src/upstreams/lease.js';
+import { ProviderClient } from '../../src/upstreams/provider-client.js';
+import { Upstream } from '../../src/upstreams/upstream.js';
+import { RecordingSink } from './recording-sink.js';
+import type { Script, ScriptedUpstream } from './scripted-upstream.js';
+
+export interface AttemptOptions {
+  readonly stream?: boolean;
+  /** `stream` of the final body where it is not the client's. */
+  readonly streamAsked?: boolean;
+  readonly firstByte?: string;
+  readonly timeout?: string;
+  readonly transforms?: readonly StreamTransform[];
+  readonly url?: string;
+  readonly now?: () => number;
+}
+
+export interface StartedAttempt {
+  readonly sink: RecordingSink;
+  readonly exchange: GatewayExchange;
+  readonly lease: Lease;
+  readonly crashes: unknown[];
+  readonly outcome: Promise<AttemptOutcome>;
+}
+
+/** Starts one attempt at the scripted provider, whose next answer is this script. */
+export function startAttempt(
+  provider: ScriptedUpstream,
+  script: Script,
+  options: AttemptOptions = {},
+): StartedAttempt {
+  provider.next(script);
+  const loaded = loadConfig(
+    {
+      text: JSON.stringify({
+        providers: [{ id: 'p', url: options.url ?? provider.url, key: 'sk-0123456789abcdef' }],
+        upstreams: [
+          {
+            id: 'u',
+            provider: 'p',
+            model: 'real',
+            max_concurrency: 1,
+            first_byte_timeout: options.firstByte ?? 'PT10S',
+            request_timeout: options.timeout ?? 'PT10S',
+          },
+        ],
+        models: [{ name: 'm', upstreams: ['u'] }],
+      }),
+    },
+    {},
+  );
+  if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems));
+  const [config] = loaded.config.upstreams;
+  const [model] = loaded.config.models;
+  if (config === undefined || model === undefined) throw new Error('unreachable');
+  const client = new ProviderClient(config.provider);
+  const upstream = new Upstream(config, client, null);
+  const metrics = new GatewayMetrics(new Registry(), { version: '0', node: '0' }, () => 0);
+  const compiler = new PipelineCompiler({ interceptors: [] } as unknown as PluginExplorer, metrics);
+  // No stage is registered here, so the target is told that there are some.
+  const onResponse = options.transforms === undefined ? null : [];
+  const target = { ...compiler.compile({ model, upstream }), onResponse };
+  const body = JsonDocument.parse(
+    Buffer.from(JSON.stringify({ model: 'm', stream: options.stream ?? false })),
+  );
+  const exchange = new GatewayExchange({
+    id: 'r',
+    headers: {},
+    passedHeaders: [],
+    contentType: 'application/json',
+    query: '',
+    body,
+    startedAt: 0,
+  });
+  exchange.model = model;
+  const final = body.fork();
+  if (options.streamAsked !== undefined) final.set('stream', options.streamAsked);
+  const attempt = new GatewayAttempt(exchange, config, 1, final, false);
+  const clock = options.now === undefined ? monotonicClock : { now: options.now };
+  upstream.slots.claim();
+  const lease = new Lease(upstream, clock.now());
+  const crashes: unknown[] = [];
+  const dependencies = {
+    clock,
+    wallClockMs: () => 0,
+    openPipeline: () => new StreamPipeline(options.transforms ?? [], []),
+    onCrash: (_: GatewayExchange, error: unknown) => void crashes.push(error),
+  };
+  const sink = new RecordingSink();
+  const outcome = new AttemptRun(dependencies, exchange, target, attempt, lease, sink).run();
+  // Whoever starts it may look at the outcome late.
+  outcome.catch(() => {}).finally(() => client.close());
+  return { sink, exchange, lease, crashes, outcome };
+}
