@@ -37,7 +37,10 @@ export async function createApp(options: CreateAppOptions): Promise<NestFastifyA
     module: asPluginModule(plugin, `plugins[${i}] given to createApp`),
     entry: null,
   }));
-  const named = await loadPlugins(config.plugins, config.path === null ? process.cwd() : dirname(config.path));
+  const named = await loadPlugins(
+    config.plugins,
+    config.path === null ? process.cwd() : dirname(config.path),
+  );
   const logger =
     options.logger ?? createRootLogger({ level: 'silent', format: 'json', destination: { write: () => {} } });
   let edge: EdgeService | null = null;

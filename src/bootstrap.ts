@@ -57,7 +57,8 @@ function check(result: LoadResult): void {
 
 function refuse(result: Extract<LoadResult, { ok: false }>): void {
   for (const problem of result.problems) process.stderr.write(`[llm-proxy] ${formatProblem(problem)}\n`);
-  for (const warning of result.warnings) process.stderr.write(`[llm-proxy] warning: ${formatProblem(warning)}\n`);
+  for (const warning of result.warnings)
+    process.stderr.write(`[llm-proxy] warning: ${formatProblem(warning)}\n`);
   process.exitCode = 1;
 }
 
@@ -119,14 +120,15 @@ function endOnSignal(
   let endingSince: number | null = null;
   const end = (signal: string) => {
     // Trap: under npm one Ctrl-C arrives twice, from the terminal and from npm.
-    if (endingSince !== null && signal === 'SIGINT' && performance.now() - endingSince < SAME_KEY_PRESS_MS) return;
+    if (endingSince !== null && signal === 'SIGINT' && performance.now() - endingSince < SAME_KEY_PRESS_MS)
+      return;
     if (endingSince !== null) {
       destination.flushSync();
       process.exit(1);
     }
     endingSince = performance.now();
     log.info(`server: ${signal}, draining`);
-    shutDown(app, config.server.shutdownGraceMs)
+    void shutDown(app, config.server.shutdownGraceMs)
       .then(() => log.info('server: ended'))
       .catch((error: unknown) => log.unexpected('', 'the shutdown', error))
       .then(() => destination.close(LOG_FLUSH_MS))
@@ -141,7 +143,8 @@ function startFailure(error: unknown, config: GatewayConfig): string {
   if (error instanceof PluginSetupError) return `[llm-proxy] ${error.message}\n`;
   const { code } = error as NodeJS.ErrnoException;
   const { host, port } = config.server;
-  if (code === 'EADDRINUSE') return `[llm-proxy] cannot listen on ${host}:${port}: the port is in use (EADDRINUSE)\n`;
+  if (code === 'EADDRINUSE')
+    return `[llm-proxy] cannot listen on ${host}:${port}: the port is in use (EADDRINUSE)\n`;
   if (code === 'EACCES') return `[llm-proxy] cannot listen on ${host}:${port}: not permitted (EACCES)\n`;
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
     return `[llm-proxy] cannot listen on ${host}:${port}: no such address on this machine (${code})\n`;

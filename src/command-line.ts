@@ -25,7 +25,11 @@ export function parseCommandLine(args: readonly string[], configPath: string): C
     const { values, positionals } = parseArgs({
       args: [...args],
       allowPositionals: true,
-      options: { check: { type: 'boolean' }, help: { type: 'boolean', short: 'h' }, version: { type: 'boolean' } },
+      options: {
+        check: { type: 'boolean' },
+        help: { type: 'boolean', short: 'h' },
+        version: { type: 'boolean' },
+      },
     });
     if (values.help) return { kind: 'help' };
     if (values.version) return { kind: 'version' };

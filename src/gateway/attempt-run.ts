@@ -136,7 +136,11 @@ export class AttemptRun implements AnswerListener, AnswerHost {
   }
 
   onFailure(failure: TransportFailure): void {
-    this.#broken({ result: 'net_err', reason: failure.reason, ...(this.status > 0 ? { status: this.status } : {}) });
+    this.#broken({
+      result: 'net_err',
+      reason: failure.reason,
+      ...(this.status > 0 ? { status: this.status } : {}),
+    });
   }
 
   // ---- what the reader tells
@@ -249,7 +253,8 @@ export class AttemptRun implements AnswerListener, AnswerHost {
 
   #givenUp(why: GivenUp): void {
     if (this.#outcome !== null) return;
-    if (why === 'shutting_down' && this.committed) this.#reader?.broken({ result: 'cancelled', reason: 'shutting down' });
+    if (why === 'shutting_down' && this.committed)
+      this.#reader?.broken({ result: 'cancelled', reason: 'shutting down' });
     if (this.#outcome === null) {
       this.#end({ result: 'cancelled', answered: this.committed, status: this.committed ? this.status : 0 });
     }

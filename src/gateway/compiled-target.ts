@@ -33,4 +33,3 @@ export interface CompiledTarget {
   readonly mask: (text: string) => string;
   readonly maskBytes: (bytes: Buffer) => Buffer;
 }
-

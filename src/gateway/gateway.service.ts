@@ -1,5 +1,12 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { allUpstreams, internalError, missingModel, type Refusal, shuttingDown, unknownModel } from '../common/errors/catalogue.js';
+import {
+  allUpstreams,
+  internalError,
+  missingModel,
+  type Refusal,
+  shuttingDown,
+  unknownModel,
+} from '../common/errors/catalogue.js';
 import { GatewayError } from '../common/errors/gateway-error.js';
 import { headerSafeId } from '../common/http/response-headers.js';
 import { printable } from '../common/text/mask.js';
@@ -93,10 +100,12 @@ export class GatewayService {
       const claim = this.concurrency.claim(route.candidates, tried);
       if (claim === null) return this.#none(exchange, route, sink);
       const target = this.#target(claim);
-      if (this.log.debugEnabled) this.log.claimed(exchange.id, target.logged, String(claim.candidate.upstream.slots));
+      if (this.log.debugEnabled)
+        this.log.claimed(exchange.id, target.logged, String(claim.candidate.upstream.slots));
       const outcome = await this.runner.run(exchange, target, claim.lease, sink);
       this.#book(exchange, target, claim.lease, outcome);
-      if (outcome.answered || exchange.givenUp === 'client_gone') return { outcome, target, status: outcome.status };
+      if (outcome.answered || exchange.givenUp === 'client_gone')
+        return { outcome, target, status: outcome.status };
       (tried ??= new Set()).add(claim.candidate);
     }
   }
@@ -131,9 +140,7 @@ export class GatewayService {
 
   #tellFailover(exchange: GatewayExchange, attempt: Attempt, failure: AttemptFailure): void {
     for (const { id, hooks } of this.pipelines.onFailover ?? []) {
-      this.guard.quietly(exchange.id, id, 'onFailover', () =>
-        hooks.onFailover(exchange, attempt, failure),
-      );
+      this.guard.quietly(exchange.id, id, 'onFailover', () => hooks.onFailover(exchange, attempt, failure));
     }
   }
 
@@ -143,7 +150,9 @@ export class GatewayService {
     const nothingTried = exchange.attempts.length === 0;
     const refusal: Refusal = nothingTried ? (someAlive ? 'busy' : 'cooling') : 'failed';
     const error = allUpstreams(refusal, someAlive ? 1000 : soonestMs, exchange.attempts);
-    const slots = route.candidates.map(({ upstream }) => `${printable(upstream.id)}=${String(upstream.slots)}`);
+    const slots = route.candidates.map(
+      ({ upstream }) => `${printable(upstream.id)}=${String(upstream.slots)}`,
+    );
     this.#answerError(exchange, sink, error, refusal, slots.join(', '));
     return { outcome: null, target: null, status: error.status };
   }
@@ -167,7 +176,8 @@ export class GatewayService {
     if (reason !== null) this.metrics.rejected(model, reason);
     const headers = model === '' ? [] : ['x-llm-proxy-model', headerSafeId(model)];
     if (model !== '') headers.push('x-llm-proxy-attempts', String(exchange.attempts.length));
-    const text = reason === 'busy' || reason === 'cooling' || reason === 'failed' ? error.message : error.code;
+    const text =
+      reason === 'busy' || reason === 'cooling' || reason === 'failed' ? error.message : error.code;
     this.log.rejected(exchange.id, model, error.status, text, detail);
     sink.error(error, headers);
   }
@@ -179,7 +189,12 @@ export class GatewayService {
     if (outcome !== null && target !== null) {
       const { result, status } = outcome;
       const slots = String(target.candidate.upstream.slots);
-      this.log.done(exchange.id, target.logged, { result, status, durationMs, attempts: exchange.attempts.length }, slots);
+      this.log.done(
+        exchange.id,
+        target.logged,
+        { result, status, durationMs, attempts: exchange.attempts.length },
+        slots,
+      );
     } else if (ending === LEFT) {
       this.log.left(exchange.id, exchange.modelName, durationMs);
     }

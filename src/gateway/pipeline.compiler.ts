@@ -31,7 +31,8 @@ export class PipelineCompiler {
 
   /** In reverse order: who came first leaves last. */
   get onFinish(): readonly Stage<'onFinish'>[] | null {
-    if (this.#onFinish === undefined) this.#onFinish = stages(this.explorer.interceptors.toReversed(), 'onFinish');
+    if (this.#onFinish === undefined)
+      this.#onFinish = stages(this.explorer.interceptors.toReversed(), 'onFinish');
     return this.#onFinish;
   }
 

@@ -15,7 +15,10 @@ export interface LoadedPlugin {
 }
 
 /** Imports the plugins that a file names. `directory` is where the file lies. */
-export async function loadPlugins(entries: readonly PluginConfig[], directory: string): Promise<LoadedPlugin[]> {
+export async function loadPlugins(
+  entries: readonly PluginConfig[],
+  directory: string,
+): Promise<LoadedPlugin[]> {
   const loaded: LoadedPlugin[] = [];
   for (const entry of entries) loaded.push({ module: await importPlugin(entry, directory), entry });
   return loaded;
@@ -40,13 +43,18 @@ async function importPlugin(entry: PluginConfig, directory: string): Promise<Plu
   } catch (error) {
     const code = (error as { code?: unknown }).code;
     const why =
-      code === 'ERR_MODULE_NOT_FOUND' ? 'it, or something it imports, was not found' : `it failed while loading (${String((error as Error).name)}: ${String((error as Error).message).split('\n')[0]})`;
+      code === 'ERR_MODULE_NOT_FOUND'
+        ? 'it, or something it imports, was not found'
+        : `it failed while loading (${String((error as Error).name)}: ${String((error as Error).message).split('\n')[0]})`;
     throw new PluginSetupError(`${entry.path}.module: cannot load "${entry.module}": ${why}`);
   }
   const candidates = [exported['default'], ...Object.values(exported)];
-  const found = candidates.find((value) => typeof value === 'function' && isModule(value as Type)) ??
+  const found =
+    candidates.find((value) => typeof value === 'function' && isModule(value as Type)) ??
     candidates.find((value) => typeof value === 'object' && value !== null && 'module' in value) ??
-    candidates.find((value) => typeof value === 'function' && Reflect.hasMetadata(INTERCEPTOR_METADATA, value));
+    candidates.find(
+      (value) => typeof value === 'function' && Reflect.hasMetadata(INTERCEPTOR_METADATA, value),
+    );
   return asPluginModule(found, `${entry.path}.module "${entry.module}"`);
 }
 

@@ -33,7 +33,9 @@ export class PluginConfigurator implements OnModuleInit {
       } catch (error) {
         if (error instanceof PluginSetupError) throw error;
         const why = error instanceof Error ? error.message.split('\n')[0] : 'unknown error';
-        throw new PluginSetupError(`${entry?.path ?? 'plugin'}: "${interceptor.id}" refused its config: ${why}`);
+        throw new PluginSetupError(
+          `${entry?.path ?? 'plugin'}: "${interceptor.id}" refused its config: ${why}`,
+        );
       }
     }
   }

@@ -2,7 +2,12 @@ import { Injectable } from '@nestjs/common';
 import { DiscoveryService, Reflector } from '@nestjs/core';
 import { ConfigStore } from '../config/config.store.js';
 import { PluginSetupError } from './plugin-setup-error.js';
-import { type ExchangeInterceptor, INTERCEPTOR_METADATA, type InterceptorOptions, Order } from '../contracts/interceptor.js';
+import {
+  type ExchangeInterceptor,
+  INTERCEPTOR_METADATA,
+  type InterceptorOptions,
+  Order,
+} from '../contracts/interceptor.js';
 
 export interface RegisteredInterceptor {
   readonly id: string;

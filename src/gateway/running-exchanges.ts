@@ -27,6 +27,6 @@ export class RunningExchanges {
 
   /** Ends what still runs: streams get the error event, what has not answered yet gets a 503. */
   giveUpAll(): void {
-    for (const exchange of [...this.#running]) exchange.giveUp('shutting_down');
+    for (const exchange of this.#running.slice()) exchange.giveUp('shutting_down');
   }
 }

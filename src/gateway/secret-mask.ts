@@ -35,7 +35,13 @@ export function bodyMask(secrets: readonly string[]): (bytes: Buffer) => Buffer 
     let masked = bytes;
     for (const secret of longestFirst) {
       if (!masked.includes(secret)) continue;
-      masked = Buffer.from(masked.toString('latin1').split(latin1(secret)).join(latin1(maskSecret(secret))), 'latin1');
+      masked = Buffer.from(
+        masked
+          .toString('latin1')
+          .split(latin1(secret))
+          .join(latin1(maskSecret(secret))),
+        'latin1',
+      );
     }
     return masked;
   };

@@ -10,7 +10,11 @@ export interface ClientPart {
 }
 
 /** The request of one attempt: the client's headers, then those of the attempt, then ours, then the fixed ones. */
-export function upstreamRequest(target: CompiledTarget, attempt: GatewayAttempt, client: ClientPart): UpstreamRequest {
+export function upstreamRequest(
+  target: CompiledTarget,
+  attempt: GatewayAttempt,
+  client: ClientPart,
+): UpstreamRequest {
   const { fixedHeaderNames, replacedHeaderNames } = target;
   const headers: string[] = [];
   const { passedHeaders } = client;

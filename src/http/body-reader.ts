@@ -1,6 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import type { Transform } from 'node:stream';
-import { bodyTooLarge, invalidBodyCoding, invalidJson, unsupportedCoding } from '../common/errors/catalogue.js';
+import {
+  bodyTooLarge,
+  invalidBodyCoding,
+  invalidJson,
+  unsupportedCoding,
+} from '../common/errors/catalogue.js';
 import type { GatewayError } from '../common/errors/gateway-error.js';
 import { canDecode, createDecoder } from '../common/http/content-coding.js';
 import type { JsonDocument } from '../common/json/json-document.js';

@@ -49,7 +49,7 @@ function presencesOf(socket: WatchedSocket): ClientPresence[] {
   const presences: ClientPresence[] = [];
   socket[PRESENT] = presences;
   socket.once('close', () => {
-    for (const presence of [...presences]) presence.end();
+    for (const presence of presences.slice()) presence.end();
   });
   return presences;
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 
-const EXPOSED = 'x-request-id, x-llm-proxy-model, x-llm-proxy-upstream, x-llm-proxy-provider, x-llm-proxy-attempts, retry-after, retry-after-ms';
+const EXPOSED =
+  'x-request-id, x-llm-proxy-model, x-llm-proxy-upstream, x-llm-proxy-provider, x-llm-proxy-attempts, retry-after, retry-after-ms';
 
 /** CORS for the origins of `server.cors`; built once. */
 export class Cors {
@@ -22,7 +23,14 @@ export class Cors {
     if (this.off) return [];
     if (origin === undefined || !(this.#any || this.#origins.has(origin))) return ['vary', 'origin'];
     const allowed = this.#any ? '*' : origin;
-    return ['access-control-allow-origin', allowed, 'access-control-expose-headers', EXPOSED, 'vary', 'origin'];
+    return [
+      'access-control-allow-origin',
+      allowed,
+      'access-control-expose-headers',
+      EXPOSED,
+      'vary',
+      'origin',
+    ];
   }
 
   isPreflight(request: IncomingMessage): boolean {
@@ -37,9 +45,14 @@ export class Cors {
   preflightHeaders(request: IncomingMessage, method: string): string[] {
     const asked = request.headers['access-control-request-headers'];
     return [
-      ...['access-control-allow-methods', method],
-      ...['access-control-allow-headers', asked ?? 'authorization, content-type'],
-      ...['access-control-max-age', '600', 'content-length', '0'],
+      'access-control-allow-methods',
+      method,
+      'access-control-allow-headers',
+      asked ?? 'authorization, content-type',
+      'access-control-max-age',
+      '600',
+      'content-length',
+      '0',
     ];
   }
 }

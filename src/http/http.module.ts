@@ -14,7 +14,13 @@ import { ServiceState } from './service-state.js';
 @Module({
   imports: [RoutingModule, UpstreamsModule],
   controllers: [ChatController, ModelsController, HealthController],
-  providers: [ChatService, EdgeService, OpenRequests, ServiceState, { provide: APP_FILTER, useClass: GatewayExceptionFilter }],
+  providers: [
+    ChatService,
+    EdgeService,
+    OpenRequests,
+    ServiceState,
+    { provide: APP_FILTER, useClass: GatewayExceptionFilter },
+  ],
   exports: [EdgeService, OpenRequests, ServiceState],
 })
 export class HttpModule {}

@@ -16,6 +16,12 @@ export function sendText(
   reply.hijack();
   const body = Buffer.from(text);
   const { headers } = edgeContext(request.raw);
-  reply.raw.writeHead(status, [...headers, 'content-type', contentType, 'content-length', String(body.length)]);
+  reply.raw.writeHead(status, [
+    ...headers,
+    'content-type',
+    contentType,
+    'content-length',
+    String(body.length),
+  ]);
   reply.raw.end(body);
 }

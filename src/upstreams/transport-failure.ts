@@ -39,7 +39,8 @@ export function describeTransportError(error: unknown): TransportFailure {
   if (code.startsWith('HPE_')) return { reason: `malformed HTTP (${code})` };
   const known = REASONS[code];
   if (known !== undefined) return { reason: known };
-  if (code.startsWith('ERR_SSL') || code.startsWith('ERR_TLS') || code.includes('CERT')) return { reason: `TLS: ${code}` };
+  if (code.startsWith('ERR_SSL') || code.startsWith('ERR_TLS') || code.includes('CERT'))
+    return { reason: `TLS: ${code}` };
   return { reason: `connection failed (${code})` };
 }
 

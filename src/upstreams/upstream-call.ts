@@ -99,11 +99,16 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
     this.#sawByte = true;
   }
 
-  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: UpstreamHeaders): void {
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: UpstreamHeaders,
+  ): void {
     // Trap: also called for 1xx other than 100.
     if (status < 200 || this.#done) return;
     this.#endsWithConnection =
-      headerValue(headers, 'content-length') === undefined && headerValue(headers, 'transfer-encoding') === undefined;
+      headerValue(headers, 'content-length') === undefined &&
+      headerValue(headers, 'transfer-encoding') === undefined;
     this.listener.onHead(status, headers);
   }
 

@@ -20,7 +20,8 @@ export class UpstreamRegistry implements OnApplicationShutdown {
     metrics: GatewayMetrics,
     @Inject(CLOCK) private readonly clock: Clock,
   ) {
-    for (const provider of store.current.providers) this.#clients.set(provider.id, new ProviderClient(provider));
+    for (const provider of store.current.providers)
+      this.#clients.set(provider.id, new ProviderClient(provider));
     for (const upstream of store.current.upstreams) this.#upstreams.set(upstream.id, this.#make(upstream));
     metrics.upstreamStates = () => this.#states();
   }
@@ -31,7 +32,8 @@ export class UpstreamRegistry implements OnApplicationShutdown {
 
   get(id: string): Upstream {
     const upstream = this.#upstreams.get(id);
-    if (upstream === undefined) throw new Error('an upstream was asked for that the configuration does not have');
+    if (upstream === undefined)
+      throw new Error('an upstream was asked for that the configuration does not have');
     return upstream;
   }
 
@@ -54,7 +56,8 @@ export class UpstreamRegistry implements OnApplicationShutdown {
 
   #make(config: UpstreamConfig): Upstream {
     const client = this.#clients.get(config.provider.id);
-    if (client === undefined) throw new Error('an upstream names a provider that the configuration does not have');
+    if (client === undefined)
+      throw new Error('an upstream names a provider that the configuration does not have');
     return new Upstream(config, client, this.backoffs.counterFor(config));
   }
 }

@@ -6,7 +6,12 @@ import { ConcurrencyService } from './concurrency/concurrency.service.js';
 import { UpstreamRegistry } from './upstream.registry.js';
 
 @Module({
-  providers: [{ provide: CLOCK, useValue: monotonicClock }, BackoffService, ConcurrencyService, UpstreamRegistry],
+  providers: [
+    { provide: CLOCK, useValue: monotonicClock },
+    BackoffService,
+    ConcurrencyService,
+    UpstreamRegistry,
+  ],
   exports: [CLOCK, BackoffService, ConcurrencyService, UpstreamRegistry],
 })
 export class UpstreamsModule {}

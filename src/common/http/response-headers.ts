@@ -34,7 +34,15 @@ export interface ResponseHeaderOptions {
 }
 
 /** Headers that speak of the exact bytes of a body. */
-const OF_THE_BYTES = new Set(['content-length', 'content-encoding', 'etag', 'content-md5', 'digest', 'content-digest', 'repr-digest']);
+const OF_THE_BYTES = new Set([
+  'content-length',
+  'content-encoding',
+  'etag',
+  'content-md5',
+  'digest',
+  'content-digest',
+  'repr-digest',
+]);
 
 /** The end-to-end headers of an upstream's answer as a flat list of names and values. */
 export function relayedHeaders(headers: UpstreamHeaders, options: ResponseHeaderOptions): string[] {

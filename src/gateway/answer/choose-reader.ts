@@ -38,7 +38,12 @@ export function chooseReader(host: AnswerHost, options: ReaderOptions): AnswerRe
 function failure(host: AnswerHost, result: AttemptResult, options: ReaderOptions): AttemptFailure {
   const asked = retryAfterMs((name) => headerValue(host.headers, name), options.wallClockMs);
   const { status } = host;
-  return { result, status, reason: `returned ${status}`, ...(asked === undefined ? {} : { retryAfterMs: asked }) };
+  return {
+    result,
+    status,
+    reason: `returned ${status}`,
+    ...(asked === undefined ? {} : { retryAfterMs: asked }),
+  };
 }
 
 function successReader(host: AnswerHost, options: ReaderOptions): AnswerReader {
@@ -95,7 +100,11 @@ function emptyReader(host: AnswerHost, options: ReaderOptions): AnswerReader {
 }
 
 /** The reader behind a decoder where the body is coded and must be read. */
-function decoded(host: AnswerHost, mustRead: boolean, make: (isDecoded: boolean) => AnswerReader): AnswerReader {
+function decoded(
+  host: AnswerHost,
+  mustRead: boolean,
+  make: (isDecoded: boolean) => AnswerReader,
+): AnswerReader {
   const coding = contentCoding(host.headers);
   if (coding === null || !mustRead) return make(false);
   if (!canDecode(coding)) {
@@ -105,5 +114,11 @@ function decoded(host: AnswerHost, mustRead: boolean, make: (isDecoded: boolean)
       reason: 'answer with an unknown content coding',
     });
   }
-  return new DecodingReader(make(true), coding, host.status, () => host.resume(), (error) => host.crashed(error));
+  return new DecodingReader(
+    make(true),
+    coding,
+    host.status,
+    () => host.resume(),
+    (error) => host.crashed(error),
+  );
 }

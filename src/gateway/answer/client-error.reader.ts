@@ -43,7 +43,12 @@ export class ClientErrorReader implements AnswerReader {
 
   #send(body: Buffer, bodyChanged: boolean, contentType?: string): void {
     this.#over = true;
-    this.host.commit({ kind: 'other', bodyChanged, contentLength: body.length, ...(contentType ? { contentType } : {}) });
+    this.host.commit({
+      kind: 'other',
+      bodyChanged,
+      contentLength: body.length,
+      ...(contentType ? { contentType } : {}),
+    });
     this.host.sink.end(body);
     this.host.finish('4xx');
   }

@@ -78,7 +78,8 @@ export class JsonAnswerReader implements AnswerReader {
     const document = JsonDocument.tryParse(this.#parts);
     if (document === undefined) {
       if (isJson(this.#parts)) this.#send(this.#parts, this.options.decoded);
-      else this.host.fail({ result: 'net_err', status: this.host.status, reason: 'answer is no complete JSON' });
+      else
+        this.host.fail({ result: 'net_err', status: this.host.status, reason: 'answer is no complete JSON' });
       return;
     }
     if (isErrorAnswer(document)) {

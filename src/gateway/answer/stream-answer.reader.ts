@@ -32,7 +32,11 @@ export class StreamAnswerReader implements AnswerReader {
       out = this.#pipeline === null ? chunk : this.#pipeline.push(chunk);
     } catch (error) {
       if (!(error instanceof SseEventTooLargeError)) throw error;
-      this.broken({ result: 'net_err', status: this.host.status, reason: 'an event of the stream is too large' });
+      this.broken({
+        result: 'net_err',
+        status: this.host.status,
+        reason: 'an event of the stream is too large',
+      });
       return true;
     }
     if (out !== null) return this.host.sink.write(out);

@@ -48,7 +48,15 @@ export class GatewayLog {
     const what = failure.result === 'timeout' ? `TIMEOUT: ${failure.reason}` : failure.reason;
     const rest = restMs > 0 ? ` (backoff: rest ${formatDuration(Math.round(restMs))})` : '';
     this.logger.warn(
-      { request_id: requestId, model, upstream, provider, result: failure.result, status: failure.status, rest_ms: Math.round(restMs) },
+      {
+        request_id: requestId,
+        model,
+        upstream,
+        provider,
+        result: failure.result,
+        status: failure.status,
+        rest_ms: Math.round(restMs),
+      },
       `chat model=${model} upstream=${upstream} ${what}${answered ? ', answer interrupted' : ' → failover'}${rest}`,
     );
   }
@@ -82,7 +90,16 @@ export class GatewayLog {
     const { result, status } = outcome;
     const duration = Math.round(outcome.durationMs);
     const line = `chat model=${model} upstream=${upstream} done result=${result} status=${status} duration=${duration}ms active[${upstream}]=${slots}`;
-    const fields = { request_id: requestId, model, upstream, provider, result, status, duration_ms: duration, attempts: outcome.attempts };
+    const fields = {
+      request_id: requestId,
+      model,
+      upstream,
+      provider,
+      result,
+      status,
+      duration_ms: duration,
+      attempts: outcome.attempts,
+    };
     if (result === 'ok' || result === '4xx' || result === 'cancelled') this.logger.info(fields, line);
     else this.logger.warn(fields, line);
   }
@@ -106,7 +123,10 @@ export class GatewayLog {
 
   pluginFailed(requestId: string, plugin: string, hook: string, error: unknown): void {
     const id = printable(plugin);
-    this.logger.error({ request_id: requestId, plugin: id, hook, ...describeError(error) }, `plugin ${id} failed in ${hook}`);
+    this.logger.error(
+      { request_id: requestId, plugin: id, hook, ...describeError(error) },
+      `plugin ${id} failed in ${hook}`,
+    );
   }
 
   /** An error of ours: what and where, without the message, which may hold a client's text. */

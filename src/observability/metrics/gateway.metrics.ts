@@ -5,13 +5,7 @@ import type { AttemptResult } from '../../contracts/exchange.js';
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160, 320];
 
 export type RejectionReason =
-  | 'busy'
-  | 'cooling'
-  | 'failed'
-  | 'bad_request'
-  | 'unknown_model'
-  | 'too_large'
-  | 'shutting_down';
+  'busy' | 'cooling' | 'failed' | 'bad_request' | 'unknown_model' | 'too_large' | 'shutting_down';
 
 /** What the gauges read at scrape time. */
 export interface UpstreamState {
@@ -81,20 +75,30 @@ export class GatewayMetrics {
       'provider',
       'result',
     ]);
-    this.#rejected = counter('llm_proxy_rejected_total', 'Requests the proxy answered with an error of its own.', [
-      'model',
-      'reason',
-    ]);
+    this.#rejected = counter(
+      'llm_proxy_rejected_total',
+      'Requests the proxy answered with an error of its own.',
+      ['model', 'reason'],
+    );
     this.#tokens = counter('llm_proxy_tokens_total', 'Tokens that upstreams reported as used.', [
       'model',
       'upstream',
       'direction',
     ]);
-    this.#pluginErrors = counter('llm_proxy_plugin_errors_total', 'Errors thrown by plugins.', ['plugin', 'hook']);
+    this.#pluginErrors = counter('llm_proxy_plugin_errors_total', 'Errors thrown by plugins.', [
+      'plugin',
+      'hook',
+    ]);
     const histogram = (name: string, help: string) =>
       new HistogramFamily(registry, name, help, ['model', 'upstream'], SECONDS);
-    this.#duration = histogram('llm_proxy_request_duration_seconds', 'Time of one attempt, to its last byte.');
-    this.#firstByte = histogram('llm_proxy_first_byte_seconds', 'Time of one attempt to its first body byte.');
+    this.#duration = histogram(
+      'llm_proxy_request_duration_seconds',
+      'Time of one attempt, to its last byte.',
+    );
+    this.#firstByte = histogram(
+      'llm_proxy_first_byte_seconds',
+      'Time of one attempt to its first body byte.',
+    );
     this.#registerGauges(build, logLinesDropped);
   }
 
@@ -125,7 +129,10 @@ export class GatewayMetrics {
     this.#upstreams = source;
   }
 
-  #registerGauges(build: { readonly version: string; readonly node: string }, logLinesDropped: () => number): void {
+  #registerGauges(
+    build: { readonly version: string; readonly node: string },
+    logLinesDropped: () => number,
+  ): void {
     const registers = [this.registry];
     const gauge = (name: string, help: string, read: (state: UpstreamState) => number) => {
       const upstreams = () => this.#upstreams();
@@ -135,13 +142,18 @@ export class GatewayMetrics {
         labelNames: ['upstream', 'provider'],
         registers,
         collect() {
-          for (const state of upstreams()) this.set({ upstream: state.id, provider: state.provider }, read(state));
+          for (const state of upstreams())
+            this.set({ upstream: state.id, provider: state.provider }, read(state));
         },
       });
     };
     gauge('llm_proxy_upstream_inflight', 'Slots held at this moment.', (state) => state.inflight);
     gauge('llm_proxy_upstream_fail_streak', 'Failures in a row.', (state) => state.failStreak);
-    gauge('llm_proxy_upstream_cooling_seconds', 'Rest that is left; 0 = alive.', (state) => state.coolingSeconds);
+    gauge(
+      'llm_proxy_upstream_cooling_seconds',
+      'Rest that is left; 0 = alive.',
+      (state) => state.coolingSeconds,
+    );
     new Gauge({
       name: 'llm_proxy_build_info',
       help: 'Always 1.',
