@@ -182,7 +182,7 @@ class Connection {
 
   #play() {
     const exchange = this.#exchange;
-    new Script(this.provider, this.socket, exchange)
+    new Script(this.provider, this.socket, exchange, () => this.#exchange !== null)
       .play()
       .catch(() => this.socket.destroy())
       .finally(() => {

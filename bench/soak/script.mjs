@@ -8,11 +8,13 @@ const REASONS = { 200: 'OK', 302: 'Found', 400: 'Bad Request' };
 
 /** Plays one plan on a socket. */
 export class Script {
-  constructor(provider, socket, exchange) {
+  /** `isBusy` tells whether an exchange runs on the connection, this one or a later one. */
+  constructor(provider, socket, exchange, isBusy) {
     this.provider = provider;
     this.random = provider.random;
     this.socket = socket;
     this.exchange = exchange;
+    this.isBusy = isBusy;
     this.plan = exchange.plan;
   }
 
@@ -193,7 +195,9 @@ const FAULTS = {
   async closeAfter(script) {
     await script.answer();
     // Without a word, at a moment when the next request may be on its way.
-    setTimeout(() => script.socket.destroy(), script.random.whole(0, 5));
+    // A plain close in the middle of a later answer that ends with its connection would be that answer's clean end.
+    const close = () => script.socket[script.isBusy() ? 'resetAndDestroy' : 'destroy']();
+    setTimeout(close, script.random.whole(0, 5));
   },
   async trailingBytes(script) {
     await script.answer();

@@ -16,10 +16,11 @@ export class AnswerStages {
 
   /** Throws the answer for the client where a stage that may change the answer cannot be opened. */
   open(target: CompiledTarget, attempt: Attempt, usage: UsageObserver): StreamPipeline {
-    const requestId = attempt.exchange.id;
     const transforms = target.onResponse === null ? NO_TRANSFORMS : this.#transforms(target, attempt);
-    return new StreamPipeline(transforms, this.#observers(target, attempt, usage), (error) =>
-      this.guard.note(requestId, 'observer', 'observe', error),
+    if (target.observe === null) return new StreamPipeline(transforms, [usage]);
+    const observers = this.#observers(target, attempt);
+    return new StreamPipeline(transforms, [usage, ...observers.keys()], (error, observer) =>
+      this.guard.note(attempt.exchange.id, observers.get(observer) ?? 'usage', 'observe', error),
     );
   }
 
@@ -38,12 +39,13 @@ export class AnswerStages {
     return transforms;
   }
 
-  #observers(target: CompiledTarget, attempt: Attempt, usage: UsageObserver): StreamObserver[] {
-    const observers: StreamObserver[] = [usage];
+  /** Each with the id of its interceptor. */
+  #observers(target: CompiledTarget, attempt: Attempt): Map<StreamObserver, string> {
+    const observers = new Map<StreamObserver, string>();
     for (const { id, hooks } of target.observe ?? []) {
       this.guard.quietly(attempt.exchange.id, id, 'observe', () => {
         const observer = hooks.observe(attempt.exchange, attempt);
-        if (observer !== null) observers.push(observer);
+        if (observer !== null) observers.set(observer, id);
       });
     }
     return observers;

@@ -60,6 +60,7 @@ export class AttemptRun implements AnswerListener, AnswerHost {
   #over = false;
   #resolve: (outcome: AttemptOutcome) => void = () => {};
   #reject: (error: unknown) => void = () => {};
+  #ownDoing = false;
   #crash: { readonly error: unknown } | null = null;
   readonly #streamAsked: boolean;
 
@@ -173,7 +174,9 @@ export class AttemptRun implements AnswerListener, AnswerHost {
   }
 
   interrupted(failure: AttemptFailure): void {
-    this.#end({ result: failure.result, failure, answered: true, status: this.status });
+    const outcome = { result: failure.result, answered: true, status: this.status };
+    // What this side, or the client, broke off is no failure of the upstream.
+    this.#end(this.#ownDoing ? outcome : { ...outcome, failure });
   }
 
   resume(): void {
@@ -185,8 +188,8 @@ export class AttemptRun implements AnswerListener, AnswerHost {
     if (this.#outcome !== null) return;
     if (!(error instanceof TransformFailure)) this.dependencies.onCrash(this.exchange, error);
     if (this.committed) {
-      this.#tellInterrupted();
-      this.#end({ result: 'cancelled', answered: true, status: this.status });
+      this.#tellInterrupted({ result: 'net_err', reason: 'interrupted by an error of the service' });
+      this.#end({ result: 'net_err', answered: true, status: this.status });
     } else {
       this.#crash = { error: error instanceof TransformFailure ? error.answer : error };
       this.#end({ result: 'cancelled', answered: false, status: 0 });
@@ -253,17 +256,17 @@ export class AttemptRun implements AnswerListener, AnswerHost {
 
   #givenUp(why: GivenUp): void {
     if (this.#outcome !== null) return;
-    if (why === 'shutting_down' && this.committed)
-      this.#reader?.broken({ result: 'cancelled', reason: 'shutting down' });
+    if (this.committed) this.#tellInterrupted({ result: 'cancelled', reason: why });
     if (this.#outcome === null) {
       this.#end({ result: 'cancelled', answered: this.committed, status: this.committed ? this.status : 0 });
     }
   }
 
   /** In band where the answer has a way for it, else by breaking the connection. */
-  #tellInterrupted(): void {
+  #tellInterrupted(failure: AttemptFailure): void {
+    this.#ownDoing = true;
     try {
-      this.#reader?.broken({ result: 'cancelled', reason: 'interrupted by an error of the service' });
+      this.#reader?.broken(failure);
     } catch {
       this.sink.cut();
     }

@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { pluginFailed } from '../common/errors/catalogue.js';
 import { GatewayError } from '../common/errors/gateway-error.js';
 import { type Clock, timerDelay } from '../common/time/clock.js';
+import type { Attempt } from '../contracts/exchange.js';
 import { CLOCK } from '../contracts/ports.js';
 import { GatewayLog } from '../observability/log/gateway-log.js';
 import type { Lease } from '../upstreams/lease.js';
@@ -45,7 +45,11 @@ export class AttemptRunner {
     try {
       const attempt = this.shaper.make(exchange, target, exchange.attempts.length + 1);
       const shaping = this.shaper.shape(attempt, target);
-      if (shaping !== null && !(await this.#inTime(exchange, target, lease, shaping))) return CANCELLED;
+      if (shaping !== null) {
+        const shaped = await this.#inTime(exchange, target, lease, shaping);
+        if (shaped === 'left') return CANCELLED;
+        if (shaped === 'late') return lateOutcome(target, attempt);
+      }
       return await new AttemptRun(this.#dependencies, exchange, target, attempt, lease, sink).run();
     } finally {
       lease.release();
@@ -53,31 +57,38 @@ export class AttemptRunner {
     }
   }
 
-  /** Waits for slow stages, no longer than the client stays and the request may take; false where the client left. */
+  /** Waits for slow stages, no longer than the client stays and the attempt may take. */
   async #inTime(
     exchange: GatewayExchange,
     target: CompiledTarget,
     lease: Lease,
     shaping: Promise<void>,
-  ): Promise<boolean> {
+  ): Promise<'shaped' | 'left' | 'late'> {
     const { requestTimeoutMs } = target.candidate.upstream.config;
     let timer: NodeJS.Timeout | null = null;
-    const left = new Promise<false>((resolve) => {
-      if (exchange.givenUp === null) exchange.onGivenUp = () => resolve(false);
-      else resolve(false);
+    const left = new Promise<'left'>((resolve) => {
+      if (exchange.givenUp === null) exchange.onGivenUp = () => resolve('left');
+      else resolve('left');
     });
-    const late = new Promise<never>((_, reject) => {
+    const late = new Promise<'late'>((resolve) => {
       if (requestTimeoutMs === 0) return;
       const leftMs = lease.startedAt + requestTimeoutMs - this.clock.now();
-      timer = setTimeout(() => reject(pluginFailed()), timerDelay(leftMs));
+      timer = setTimeout(() => resolve('late'), timerDelay(leftMs));
     });
     // Abandoned stages may still fail; nobody is left to hear it.
     shaping.catch(() => {});
     try {
-      return await Promise.race([shaping.then(() => true), left, late]);
+      return await Promise.race([shaping.then((): 'shaped' => 'shaped'), left, late]);
     } finally {
       exchange.onGivenUp = null;
       if (timer !== null) clearTimeout(timer);
     }
   }
+}
+
+/** Spec 01 §5: the time of an attempt counts from its claim, whoever spends it. */
+function lateOutcome(target: CompiledTarget, attempt: Attempt): AttemptOutcome {
+  const { requestTimeoutMs } = target.candidate.upstream.config;
+  const reason = `request timeout after ${requestTimeoutMs}ms, spent in onAttempt of a plugin`;
+  return { result: 'net_err', failure: { result: 'net_err', reason }, attempt, answered: false, status: 0 };
 }

@@ -17,6 +17,8 @@ export class PluginConfigurator implements OnModuleInit {
   ) {}
 
   async onModuleInit(): Promise<void> {
+    // Wiring that is wrong stops the boot, also where there is no plugin to configure.
+    void this.explorer.interceptors;
     for (const plugin of this.plugins) await this.#configure(plugin);
   }
 

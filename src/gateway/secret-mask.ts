@@ -1,4 +1,4 @@
-import { maskSecret } from '../common/text/mask.js';
+import { maskIn } from '../common/text/mask.js';
 import type { ProviderConfig } from '../config/gateway-config.js';
 
 /** A shorter secret is a placeholder such as `none`: masking it would garble answers, not protect anything. */
@@ -18,38 +18,20 @@ export function secretsOf(provider: ProviderConfig): string[] {
 
 /** Masks every copy of these secrets in a header value, which must stay in ASCII. */
 export function headerMask(secrets: readonly string[]): (text: string) => string {
-  const longestFirst = byLength(secrets);
   return (text) => {
-    let masked = text;
-    for (const secret of longestFirst) {
-      if (masked.includes(secret)) masked = masked.split(secret).join(maskSecret(secret).replace('…', '...'));
-    }
-    return masked;
+    const holdsOne = secrets.some((secret) => text.includes(secret));
+    return holdsOne ? maskIn(text, secrets).replaceAll('…', '...') : text;
   };
 }
 
 /** Masks every copy of these secrets in a body; the very same buffer where there is none. */
 export function bodyMask(secrets: readonly string[]): (bytes: Buffer) => Buffer {
-  const longestFirst = byLength(secrets);
+  const inBytes = secrets.map(latin1);
+  const ellipsis = latin1('…');
   return (bytes) => {
-    let masked = bytes;
-    for (const secret of longestFirst) {
-      if (!masked.includes(secret)) continue;
-      masked = Buffer.from(
-        masked
-          .toString('latin1')
-          .split(latin1(secret))
-          .join(latin1(maskSecret(secret))),
-        'latin1',
-      );
-    }
-    return masked;
+    if (!secrets.some((secret) => bytes.includes(secret))) return bytes;
+    return Buffer.from(maskIn(bytes.toString('latin1'), inBytes).replaceAll('…', ellipsis), 'latin1');
   };
-}
-
-/** Of two secrets that begin alike the longer one goes first, or its end would stay. */
-function byLength(secrets: readonly string[]): string[] {
-  return [...secrets].sort((a, b) => b.length - a.length);
 }
 
 /** UTF-8 bytes as a text of one character a byte, so that bodies of any encoding keep their other bytes. */

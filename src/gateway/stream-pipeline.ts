@@ -17,8 +17,8 @@ const NOTHING: readonly Buffer[] = [];
 export class StreamPipeline {
   readonly #transforms: readonly StreamTransform[];
   readonly #observers: readonly StreamObserver[];
-  readonly #failed: Set<StreamObserver> = new Set();
-  readonly #onObserverError: (error: unknown) => void;
+  #failed: Set<StreamObserver> | null = null;
+  readonly #onObserverError: (error: unknown, observer: StreamObserver) => void;
   readonly #decoder: SseDecoder;
   /** Where the client's copy of the stream stands; only kept up without transforms (else whole events are sent). */
   readonly #sent = new SseFraming();
@@ -30,7 +30,7 @@ export class StreamPipeline {
   constructor(
     transforms: readonly StreamTransform[],
     observers: readonly StreamObserver[],
-    onObserverError: (error: unknown) => void = () => {},
+    onObserverError: (error: unknown, observer: StreamObserver) => void = () => {},
     limitBytes = EVENT_LIMIT_BYTES,
   ) {
     this.#transforms = transforms;
@@ -130,12 +130,12 @@ export class StreamPipeline {
   }
 
   #guard(observer: StreamObserver, look: () => void): void {
-    if (this.#failed.has(observer)) return;
+    if (this.#failed?.has(observer)) return;
     try {
       look();
     } catch (error) {
-      this.#failed.add(observer);
-      this.#onObserverError(error);
+      (this.#failed ??= new Set()).add(observer);
+      this.#onObserverError(error, observer);
     }
   }
 }

@@ -48,8 +48,14 @@ function presencesOf(socket: WatchedSocket): ClientPresence[] {
   if (known !== undefined) return known;
   const presences: ClientPresence[] = [];
   socket[PRESENT] = presences;
-  socket.once('close', () => {
+  const gone = () => {
     for (const presence of presences.slice()) presence.end();
+  };
+  socket.once('close', gone);
+  socket.once('end', () => {
+    // A FIN is taken as leaving. What is left to say (that a stream was cut) still goes out to a half-open client.
+    gone();
+    socket.destroySoon();
   });
   return presences;
 }

@@ -40,6 +40,8 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     const finish = (result: BodyResult) => done(null, result);
     new BodyReader(payload as IncomingMessage, options.bodyLimitBytes, finish).start();
   });
+  // Trap: else Node ends the socket at a client's FIN, and a stream that is under way is cut without a word.
+  (fastify.server as { httpAllowHalfOpen?: boolean }).httpAllowHalfOpen = true;
   fastify.server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     // Trap: behind an answer that is under way Node would put the interim answer in the wrong place.
     if (response.socket !== null) response.writeContinue();

@@ -44,7 +44,7 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
 
   constructor(
     private readonly client: ProviderClient,
-    private readonly request: UpstreamRequest,
+    private request: UpstreamRequest | null,
     private readonly listener: AnswerListener,
     private readonly over: () => void,
   ) {
@@ -54,10 +54,12 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
 
   /** Sends the request. Throws, with the connection closed, for a path or header that HTTP cannot carry. */
   start(): void {
-    const { body, bodyBytes, headers } = this.request;
+    const { request } = this;
+    if (request === null) throw new Error('a call was started after its answer had begun');
+    const { body, bodyBytes, headers, method, path } = request;
     const options = {
-      method: this.request.method,
-      path: this.request.path,
+      method,
+      path,
       headers,
       body: null as unknown as Buffer,
     };
@@ -106,6 +108,8 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
   ): void {
     // Trap: also called for 1xx other than 100.
     if (status < 200 || this.#done) return;
+    // It is never sent again: its bytes need not live as long as a stream.
+    this.request = null;
     this.#endsWithConnection =
       headerValue(headers, 'content-length') === undefined &&
       headerValue(headers, 'transfer-encoding') === undefined;

@@ -46,7 +46,7 @@ RegisterInterceptor({ id: 'mine' })(Mine);`;
     ['a package that is missing', [{ module: '@nobody/none-at-all' }], /plugins\[0\]\.module.*none-at-all/],
     ['a file that registers nothing', [{ module: './empty.mjs' }], /plugins\[0\]/],
     ['a file that throws', [{ module: './throws.mjs' }], /plugins\[0\]\.module.*throws\.mjs/],
-    ['the same one twice', [{ module: AUDIT }, { module: AUDIT }], /audit/],
+    ['the same one twice', [{ module: AUDIT }, { module: AUDIT }], /registered as "audit"/],
   ])('stops the boot with one clear line: %s', async (_what, plugins, expected) => {
     const service = new ServiceProcess({
       config: config(plugins),

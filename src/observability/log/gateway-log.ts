@@ -21,6 +21,9 @@ export function shownTarget(model: string, upstream: string, provider: string): 
  * client forges a line.
  */
 export class GatewayLog {
+  /** Each with its target's ids already in JSON. */
+  readonly #ofTarget = new WeakMap<LoggedTarget, Logger>();
+
   constructor(private readonly logger: Logger) {}
 
   get debugEnabled(): boolean {
@@ -86,22 +89,30 @@ export class GatewayLog {
     outcome: { result: AttemptResult; status: number; durationMs: number; attempts: number },
     slots: string,
   ): void {
-    const { model, upstream, provider } = target;
+    const { model, upstream } = target;
     const { result, status } = outcome;
     const duration = Math.round(outcome.durationMs);
     const line = `chat model=${model} upstream=${upstream} done result=${result} status=${status} duration=${duration}ms active[${upstream}]=${slots}`;
     const fields = {
       request_id: requestId,
-      model,
-      upstream,
-      provider,
       result,
       status,
       duration_ms: duration,
       attempts: outcome.attempts,
     };
-    if (result === 'ok' || result === '4xx' || result === 'cancelled') this.logger.info(fields, line);
-    else this.logger.warn(fields, line);
+    const logger = this.#loggerOf(target);
+    if (result === 'ok' || result === '4xx' || result === 'cancelled') logger.info(fields, line);
+    else logger.warn(fields, line);
+  }
+
+  #loggerOf(target: LoggedTarget): Logger {
+    let logger = this.#ofTarget.get(target);
+    if (logger === undefined) {
+      const { model, upstream, provider } = target;
+      logger = this.logger.child({ model, upstream, provider });
+      this.#ofTarget.set(target, logger);
+    }
+    return logger;
   }
 
   /** The client went away before any upstream was asked. */
