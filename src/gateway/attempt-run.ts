@@ -84,7 +84,7 @@ export class AttemptRun implements AnswerListener, AnswerHost {
       this.#resolve = resolve;
       this.#reject = reject;
       // Trap: not written as `object.property = () => …`: V8 puts such closures straight into the old generation, where
-      // each keeps its whole request until the next major collection (measured: a third of all garbage).
+      // each keeps its whole request until the next major collection (docs/performance.md).
       const givenUp = (why: GivenUp) => this.#givenUp(why);
       const drained = () => this.#drained();
       this.exchange.onGivenUp = givenUp;
