@@ -61,10 +61,11 @@ export class EdgeService {
     context.requestId = requestIdOf(raw.headers['x-request-id']);
     context.headers = ['x-request-id', context.requestId];
     if (!this.#cors.off) context.headers.push(...this.#cors.headers(raw));
-    const error = this.#objection(raw.method ?? '', context);
+    const preflight = this.#cors.isPreflight(raw);
+    const error = this.#objection(raw.method ?? '', context, preflight);
     if (error !== null) {
       this.#refuse(request, reply, context, error);
-    } else if (this.#cors.isPreflight(raw)) {
+    } else if (preflight) {
       reply.hijack();
       const method = (context.resolved as { endpoint: Endpoint }).endpoint.method;
       reply.raw.writeHead(204, [...context.headers, ...this.#cors.preflightHeaders(raw, method)]).end();
@@ -79,12 +80,12 @@ export class EdgeService {
     }
   }
 
-  #objection(method: string, { resolved }: EdgeContext): GatewayError | null {
+  #objection(method: string, { resolved }: EdgeContext, preflight: boolean): GatewayError | null {
     if (this.state.draining && resolved?.endpoint.operational !== true) return shuttingDown();
     if (resolved === undefined) return unknownPath();
     const allowed = resolved.endpoint.method;
     if (method === allowed || (method === 'HEAD' && allowed === 'GET')) return null;
-    if (method === 'OPTIONS' && !this.#cors.off) return null;
+    if (preflight) return null;
     return wrongMethod(allowed === 'GET' ? 'GET, HEAD' : allowed);
   }
 

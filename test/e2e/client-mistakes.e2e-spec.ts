@@ -321,4 +321,21 @@ describe('CORS (spec 01 §3)', () => {
     expect(preflight.header('access-control-allow-methods')).toContain('POST');
     expect(preflight.header('access-control-allow-headers')).toMatch(/authorization/i);
   });
+
+  it.each([{}, { origin: 'https://app.example' }])(
+    'takes an OPTIONS that is no preflight for a wrong method (%o)',
+    async (headers) => {
+      const { gateway } = await stage({ server: { cors: ['https://app.example'] } });
+      for (const [path, allow] of [
+        ['/v1/chat/completions', 'POST'],
+        ['/v1/models', 'GET, HEAD'],
+        ['/metrics', 'GET, HEAD'],
+        ['/healthz', 'GET, HEAD'],
+      ] as const) {
+        const answer = await gateway.send({ method: 'OPTIONS', path, headers }).end();
+        expectError(answer, 405, 'method_not_allowed');
+        expect(answer.header('allow')).toBe(allow);
+      }
+    },
+  );
 });
