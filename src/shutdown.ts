@@ -14,6 +14,7 @@ export async function shutDown(app: INestApplication, graceMs: number): Promise<
   app.get(ServiceState).drain();
   const open = app.get(OpenRequests);
   if (!(await open.idle(graceMs))) {
+    open.giveUpUploads();
     app.get(RunningExchanges).giveUpAll();
     await open.idle(LAST_WORDS_MS);
   }

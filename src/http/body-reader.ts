@@ -35,8 +35,8 @@ export class BodyReader {
     const coding = request.headers['content-encoding']?.trim().toLowerCase() ?? 'identity';
     const plain = coding === 'identity' || coding === '';
     const length = Number(request.headers['content-length'] ?? 0);
-    if (!plain && !canDecode(coding)) this.#refuse(unsupportedCoding());
-    else if (plain && length > this.limitBytes) this.#refuse(bodyTooLarge(this.limitBytes));
+    if (!plain && !canDecode(coding)) this.refuse(unsupportedCoding());
+    else if (plain && length > this.limitBytes) this.refuse(bodyTooLarge(this.limitBytes));
     request.on('data', (chunk: Buffer) => {
       if (this.#over) return;
       if (plain) this.#take(chunk);
@@ -58,7 +58,7 @@ export class BodyReader {
       this.#decoder = decoder;
       decoder.on('data', (piece: Buffer) => this.#take(piece));
       decoder.on('end', () => this.#finish());
-      decoder.on('error', () => this.#refuse(invalidBodyCoding(coding)));
+      decoder.on('error', () => this.refuse(invalidBodyCoding(coding)));
       decoder.on('drain', () => this.request.resume());
     }
     if (!this.#decoder.write(chunk)) this.request.pause();
@@ -68,13 +68,13 @@ export class BodyReader {
     if (this.#over) return;
     this.#bytes += chunk.length;
     if (this.#bytes > this.limitBytes) {
-      this.#refuse(bodyTooLarge(this.limitBytes));
+      this.refuse(bodyTooLarge(this.limitBytes));
       return;
     }
     try {
       this.#indexer.push(chunk);
     } catch (error) {
-      this.#refuse(syntaxError(error));
+      this.refuse(syntaxError(error));
     }
   }
 
@@ -84,14 +84,15 @@ export class BodyReader {
     try {
       document = this.#indexer.end();
     } catch (error) {
-      this.#refuse(syntaxError(error));
+      this.refuse(syntaxError(error));
       return;
     }
     this.#over = true;
     this.done({ document });
   }
 
-  #refuse(error: GatewayError): void {
+  /** Ends the reading with this answer; nothing where the body is already complete or refused. */
+  refuse(error: GatewayError): void {
     if (this.#over) return;
     this.#over = true;
     this.#decoder?.destroy();

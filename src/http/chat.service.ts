@@ -4,11 +4,16 @@ import { endToEndHeaders } from '../common/http/request-headers.js';
 import { GatewayExchange } from '../gateway/gateway-exchange.js';
 import { GatewayService } from '../gateway/gateway.service.js';
 import { GatewayLog } from '../observability/log/gateway-log.js';
-import { GatewayMetrics } from '../observability/metrics/gateway.metrics.js';
+import { GatewayMetrics, type RejectionReason } from '../observability/metrics/gateway.metrics.js';
 import type { BodyResult } from './body-reader.js';
 import { edgeContext } from './edge-context.js';
 import { sendError } from './error-response.js';
 import { HttpResponseSink } from './http-response-sink.js';
+
+const REASONS: Readonly<Record<string, RejectionReason>> = {
+  request_too_large: 'too_large',
+  shutting_down: 'shutting_down',
+};
 
 /** From an HTTP request with its body to an exchange of the gateway. Never throws: the reply is its own. */
 @Injectable()
@@ -26,7 +31,7 @@ export class ChatService {
     const body = request.body as BodyResult;
     if ('error' in body) {
       const { error } = body;
-      this.metrics.rejected('', error.status === 413 ? 'too_large' : 'bad_request');
+      this.metrics.rejected('', REASONS[error.code] ?? 'bad_request');
       this.log.rejected(context.requestId, '', error.status, error.code);
       sendError(reply.raw, error, context.headers);
       return;

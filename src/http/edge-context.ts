@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import type { BodyReader } from './body-reader.js';
 import type { ClientPresence } from './client-presence.js';
 import type { ResolvedEndpoint } from './endpoint-table.js';
 
@@ -12,6 +13,8 @@ export interface EdgeContext {
   readonly startedAt: number;
   /** Flat list of headers that every answer to this request carries. */
   headers: string[];
+  /** Reads the body of an admitted chat request. */
+  reader: BodyReader | null;
   /** Of a chat request that was admitted. */
   presence: ClientPresence | null;
 }

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Cors } from './cors.js';
+import type { EdgeContext } from './edge-context.js';
 import { OpenRequests } from './open-requests.js';
 import { requestIdOf } from './request-id.js';
 
@@ -30,13 +31,14 @@ describe('OpenRequests', () => {
 
   it('waits for the last one, and gives up after its time', async () => {
     const open = new OpenRequests();
-    open.enter();
-    open.enter();
+    const [first, second] = [{}, {}] as [EdgeContext, EdgeContext];
+    open.enter(first);
+    open.enter(second);
     expect(await open.idle(1)).toBe(false);
     const idle = open.idle(10_000);
-    open.leave();
+    open.leave(first);
     expect(open.count).toBe(1);
-    open.leave();
+    open.leave(second);
     expect(await idle).toBe(true);
   });
 });

@@ -49,6 +49,7 @@ export class EdgeService {
       requestId: '',
       startedAt: this.clock.now(),
       headers: [],
+      reader: null,
       presence: null,
     });
     return resolved === undefined ? NOWHERE : resolved.endpoint.route;
@@ -73,8 +74,8 @@ export class EdgeService {
       this.#refuse(request, reply, context, unsupportedMediaType());
     } else {
       if (context.resolved?.endpoint.name === 'chat') {
-        this.open.enter();
-        context.presence = new ClientPresence(raw, reply.raw, () => this.open.leave());
+        this.open.enter(context);
+        context.presence = new ClientPresence(raw, reply.raw, () => this.open.leave(context));
       }
       done();
     }

@@ -84,6 +84,23 @@ describe('HttpResponseSink', () => {
     expect(answer.ending).not.toBe('complete');
   });
 
+  it.each([20_000, 100_000])(
+    'never asks for a pause that no drain ends: two parts of %i bytes',
+    async (bytes) => {
+      const { sink, answer } = await one();
+      sink.head(200, ['content-type', 'application/json']);
+      const part = Buffer.alloc(bytes, 0x61);
+      for (let i = 0; i < 40; i++) {
+        let drained = false;
+        sink.onDrain = () => (drained = true);
+        if (!sink.write([part, part])) await waitFor(() => drained, `drain ${i} came`, 2000);
+      }
+      sink.end();
+      await answer.end();
+      expect(answer.text).toHaveLength(80 * bytes);
+    },
+  );
+
   it('asks for a pause while the client does not read, and says when it does again', async () => {
     const { sink, answer } = await one();
     connection.socket.pause();

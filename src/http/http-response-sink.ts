@@ -40,10 +40,10 @@ export class HttpResponseSink implements ResponseSink {
     if (Buffer.isBuffer(bytes)) {
       more = response.write(bytes);
     } else {
-      response.cork();
+      // Trap: not corked. A corked write says "wait", and when the uncorking then empties everything at once no
+      // drain ever follows, so the answer would stand still for good.
       more = true;
       for (const part of bytes) more = response.write(part);
-      response.uncork();
     }
     if (!more) this.#listen();
     return more;

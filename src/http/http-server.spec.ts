@@ -1,8 +1,10 @@
+import type { IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RawConnection } from '../../test/support/raw-client.js';
 import { waitFor } from '../../test/support/wait-for.js';
+import { setEdgeContext } from './edge-context.js';
 import type { EdgeService } from './edge.service.js';
 import { createHttpServer } from './http-server.js';
 
@@ -14,7 +16,11 @@ let late: (() => void) | null = null;
 
 beforeAll(async () => {
   const edge = {
-    route: ({ url }: { url: string }) => url,
+    route: (request: IncomingMessage) => {
+      const context = { resolved: undefined, query: '', requestId: '', startedAt: 0, headers: [] };
+      setEdgeContext(request, { ...context, reader: null, presence: null });
+      return request.url;
+    },
     admit: (_: unknown, __: unknown, done: () => void) => done(),
   };
   fastify = createHttpServer({ bodyLimitBytes: 1000, edge: () => edge as unknown as EdgeService });

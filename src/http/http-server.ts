@@ -4,6 +4,7 @@ import Fastify, { type FastifyInstance, type RawRequestDefaultExpression } from 
 import { headersTooLarge, malformedRequest, requestTimeout } from '../common/errors/catalogue.js';
 import type { GatewayError } from '../common/errors/gateway-error.js';
 import { BodyReader, type BodyResult } from './body-reader.js';
+import { edgeContext } from './edge-context.js';
 import type { EdgeService } from './edge.service.js';
 
 /** Time a client has to send its head, and its whole request: against those who send a byte a minute. */
@@ -36,9 +37,11 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     genReqId: () => '',
   });
   fastify.removeAllContentTypeParsers();
-  fastify.addContentTypeParser('*', (_request, payload, done) => {
+  fastify.addContentTypeParser('*', (request, payload, done) => {
     const finish = (result: BodyResult) => done(null, result);
-    new BodyReader(payload as IncomingMessage, options.bodyLimitBytes, finish).start();
+    const reader = new BodyReader(payload as IncomingMessage, options.bodyLimitBytes, finish);
+    edgeContext(request.raw).reader = reader;
+    reader.start();
   });
   // Trap: else Node ends the socket at a client's FIN, and a stream that is under way is cut without a word.
   (fastify.server as { httpAllowHalfOpen?: boolean }).httpAllowHalfOpen = true;

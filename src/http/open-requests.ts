@@ -1,27 +1,34 @@
 import { Injectable } from '@nestjs/common';
+import { shuttingDown } from '../common/errors/catalogue.js';
+import type { EdgeContext } from './edge-context.js';
 
 /** Chat requests from the arrival of their head to the last byte of their answer: what a shutdown waits for. */
 @Injectable()
 export class OpenRequests {
-  #open = 0;
+  readonly #open = new Set<EdgeContext>();
   #whenIdle: (() => void) | null = null;
 
   get count(): number {
-    return this.#open;
+    return this.#open.size;
   }
 
-  enter(): void {
-    this.#open++;
+  enter(context: EdgeContext): void {
+    this.#open.add(context);
   }
 
-  leave(): void {
-    this.#open--;
-    if (this.#open === 0) this.#whenIdle?.();
+  leave(context: EdgeContext): void {
+    this.#open.delete(context);
+    if (this.#open.size === 0) this.#whenIdle?.();
+  }
+
+  /** Refuses those whose body has not come whole: no exchange runs for them that could be told to end. */
+  giveUpUploads(): void {
+    for (const context of this.#open) context.reader?.refuse(shuttingDown());
   }
 
   /** True when nothing is open any more, false when that took longer than `timeoutMs`. */
   async idle(timeoutMs: number): Promise<boolean> {
-    if (this.#open === 0) return true;
+    if (this.#open.size === 0) return true;
     return await new Promise<boolean>((resolve) => {
       const timer = setTimeout(() => resolve(false), timeoutMs);
       this.#whenIdle = () => {

@@ -322,7 +322,7 @@ describe('CORS (spec 01 §3)', () => {
     expect(preflight.header('access-control-allow-headers')).toMatch(/authorization/i);
   });
 
-  it.each([{}, { origin: 'https://app.example' }])(
+  it.each<Record<string, string>>([{}, { origin: 'https://app.example' }])(
     'takes an OPTIONS that is no preflight for a wrong method (%o)',
     async (headers) => {
       const { gateway } = await stage({ server: { cors: ['https://app.example'] } });

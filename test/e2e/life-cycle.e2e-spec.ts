@@ -267,6 +267,26 @@ describe('the end (spec 01 §10)', () => {
     await up.last.closed;
   });
 
+  it('a request whose body stands still is refused after the grace', async () => {
+    const up = await upstreamOf();
+    const service = await ServiceProcess.listening({
+      config: configFor(up.url, { shutdown_grace: 'PT0.3S' }),
+    });
+    const running = service.send({
+      method: 'POST',
+      holdBody: true,
+      headers: { 'content-length': '15', expect: '100-continue' },
+    });
+    await waitFor(() => running.interim.includes(100), 'the head had arrived');
+    running.connection.socket.write('{"mode');
+    service.kill('SIGTERM');
+    await running.end();
+    expect(running.status).toBe(503);
+    expect(running.json).toMatchObject({ error: { code: 'shutting_down' } });
+    expect(await service.exit()).toEqual({ code: 0, signal: null });
+    expect(up.requests).toEqual([]);
+  });
+
   it('a second signal ends at once, exit code 1', async () => {
     const up = await upstreamOf();
     const service = await ServiceProcess.listening({ config: configFor(up.url) });
