@@ -117,16 +117,16 @@ function endOnSignal(
   log: GatewayLog,
   destination: LogDestination,
 ): void {
-  let endingSince: number | null = null;
+  let first: { readonly signal: string; readonly at: number } | null = null;
   const end = (signal: string) => {
     // Trap: under npm one Ctrl-C arrives twice, from the terminal and from npm.
-    if (endingSince !== null && signal === 'SIGINT' && performance.now() - endingSince < SAME_KEY_PRESS_MS)
-      return;
-    if (endingSince !== null) {
+    const bothSigint = first?.signal === 'SIGINT' && signal === 'SIGINT';
+    if (first !== null && bothSigint && performance.now() - first.at < SAME_KEY_PRESS_MS) return;
+    if (first !== null) {
       destination.flushSync();
       process.exit(1);
     }
-    endingSince = performance.now();
+    first = { signal, at: performance.now() };
     log.info(`server: ${signal}, draining`);
     void shutDown(app, config.server.shutdownGraceMs)
       .then(() => log.info('server: ended'))

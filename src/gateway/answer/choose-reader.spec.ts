@@ -86,6 +86,16 @@ describe('chooseReader, answers that pass', () => {
     expect([host.sink.text, ...host.verdicts]).toEqual([json, 'commit', 'ok']);
   });
 
+  it.each([
+    ['data: {"op', ['fail net_err']],
+    ['data: {"choices":[{"index":0,"delta":{"content":"!"}}]}', ['commit', 'ok']],
+    ['data: [DONE]', ['commit', 'ok']],
+  ])('joins no stream that ends inside an event: %j', async (last, verdicts) => {
+    const whole = 'data: {"choices":[{"index":0,"delta":{"content":"half"}}]}\n\n';
+    const host = await read({ headers: sse, body: whole + last });
+    expect(host.verdicts).toEqual(verdicts);
+  });
+
   it('joins a stream for who asked for none', async () => {
     const host = await read({ headers: sse, body: stream });
     expect(JSON.parse(host.sink.text)).toMatchObject({

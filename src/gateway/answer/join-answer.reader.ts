@@ -32,7 +32,16 @@ export class JoinAnswerReader implements AnswerReader {
 
   end(): void {
     if (this.#over) return;
-    this.#decoder.end((event) => this.#joiner.push(event));
+    // An event without its blank line may be whole; one that is half an object tells that the answer was cut.
+    let cut = false;
+    this.#decoder.end((event) => {
+      cut = event.data?.startsWith('{') === true && event.json === undefined;
+      if (!cut) this.#joiner.push(event);
+    });
+    if (cut) {
+      this.#fail('stream cut in the middle of an event');
+      return;
+    }
     if (this.#joiner.error || this.#joiner.interrupted) {
       this.host.fail({ result: '5xx', status: this.host.status, reason: 'returned an error event' });
       return;
