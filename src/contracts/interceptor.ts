@@ -41,7 +41,7 @@ export interface ExchangeInterceptor {
   onRequest?(exchange: Exchange): void | Promise<void>;
   /** Before each attempt is sent, may be called for several attempts. Throwing ends the request with `plugin_failed`. */
   onAttempt?(attempt: Attempt): void | Promise<void>;
-  /** When an answer is about to be sent: a transform for it, or null. */
+  /** When the head of an answer has come that may be sent (it can still fail over): a transform for it, or null. */
   onResponse?(exchange: Exchange, attempt: Attempt): StreamTransform | null;
   /** Like `onResponse`, for reading only. */
   observe?(exchange: Exchange, attempt: Attempt): StreamObserver | null;

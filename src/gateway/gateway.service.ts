@@ -14,7 +14,8 @@ import type { Clock } from '../common/time/clock.js';
 import type { Attempt, AttemptFailure } from '../contracts/exchange.js';
 import { CLOCK } from '../contracts/ports.js';
 import { GatewayLog } from '../observability/log/gateway-log.js';
-import { GatewayMetrics, type RejectionReason } from '../observability/metrics/gateway.metrics.js';
+import { GatewayMetrics } from '../observability/metrics/gateway.metrics.js';
+import { rejectionReasonOf } from '../observability/metrics/rejection-reason.js';
 import type { Candidate } from '../routing/candidate.js';
 import { type ModelRoute, RoutingService } from '../routing/routing.service.js';
 import { type Claim, ConcurrencyService } from '../upstreams/concurrency/concurrency.service.js';
@@ -153,7 +154,7 @@ export class GatewayService {
     const slots = route.candidates.map(
       ({ upstream }) => `${printable(upstream.id)}=${String(upstream.slots)}`,
     );
-    this.#answerError(exchange, sink, error, refusal, slots.join(', '));
+    this.#answerError(exchange, sink, error, error.message, slots.join(', '));
     return { outcome: null, target: null, status: error.status };
   }
 
@@ -161,7 +162,7 @@ export class GatewayService {
     if (exchange.givenUp === 'client_gone') return LEFT;
     if (!(error instanceof GatewayError)) this.log.unexpected(exchange.id, 'the gateway', error);
     const answer = error instanceof GatewayError ? error : internalError();
-    this.#answerError(exchange, sink, answer, reasonOf(answer), '');
+    this.#answerError(exchange, sink, answer, answer.code, '');
     return { outcome: null, target: null, status: answer.status };
   }
 
@@ -169,15 +170,14 @@ export class GatewayService {
     exchange: GatewayExchange,
     sink: ResponseSink,
     error: GatewayError,
-    reason: RejectionReason | null,
+    text: string,
     detail: string,
   ): void {
     const model = exchange.modelName;
+    const reason = rejectionReasonOf(error);
     if (reason !== null) this.metrics.rejected(model, reason);
     const headers = model === '' ? [] : ['x-llm-proxy-model', headerSafeId(model)];
     if (model !== '') headers.push('x-llm-proxy-attempts', String(exchange.attempts.length));
-    const text =
-      reason === 'busy' || reason === 'cooling' || reason === 'failed' ? error.message : error.code;
     this.log.rejected(exchange.id, model, error.status, text, detail);
     sink.error(error, headers);
   }
@@ -224,10 +224,4 @@ export class GatewayService {
       }
     }
   }
-}
-
-function reasonOf(error: GatewayError): RejectionReason | null {
-  if (error.code === 'model_not_found') return 'unknown_model';
-  if (error.code === 'shutting_down') return 'shutting_down';
-  return error.status < 500 ? 'bad_request' : null;
 }

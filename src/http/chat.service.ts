@@ -4,16 +4,12 @@ import { endToEndHeaders } from '../common/http/request-headers.js';
 import { GatewayExchange } from '../gateway/gateway-exchange.js';
 import { GatewayService } from '../gateway/gateway.service.js';
 import { GatewayLog } from '../observability/log/gateway-log.js';
-import { GatewayMetrics, type RejectionReason } from '../observability/metrics/gateway.metrics.js';
+import { GatewayMetrics } from '../observability/metrics/gateway.metrics.js';
+import { rejectionReasonOf } from '../observability/metrics/rejection-reason.js';
 import type { BodyResult } from './body-reader.js';
 import { edgeContext } from './edge-context.js';
 import { sendError } from './error-response.js';
 import { HttpResponseSink } from './http-response-sink.js';
-
-const REASONS: Readonly<Record<string, RejectionReason>> = {
-  request_too_large: 'too_large',
-  shutting_down: 'shutting_down',
-};
 
 /** From an HTTP request with its body to an exchange of the gateway. Never throws: the reply is its own. */
 @Injectable()
@@ -31,7 +27,8 @@ export class ChatService {
     const body = request.body as BodyResult;
     if ('error' in body) {
       const { error } = body;
-      this.metrics.rejected('', REASONS[error.code] ?? 'bad_request');
+      const reason = rejectionReasonOf(error);
+      if (reason !== null) this.metrics.rejected('', reason);
       this.log.rejected(context.requestId, '', error.status, error.code);
       sendError(reply.raw, error, context.headers);
       return;

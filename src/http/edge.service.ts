@@ -2,10 +2,12 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest, RawRequestDefaultExpression } from 'fastify';
 import { shuttingDown, unknownPath, unsupportedMediaType, wrongMethod } from '../common/errors/catalogue.js';
 import type { GatewayError } from '../common/errors/gateway-error.js';
+import { mediaType } from '../common/http/media-type.js';
 import type { Clock } from '../common/time/clock.js';
 import { ConfigStore } from '../config/config.store.js';
 import { CLOCK } from '../contracts/ports.js';
 import { GatewayLog } from '../observability/log/gateway-log.js';
+import { rejectionReasonOf } from '../observability/metrics/rejection-reason.js';
 import { GatewayMetrics } from '../observability/metrics/gateway.metrics.js';
 import { ClientPresence } from './client-presence.js';
 import { Cors } from './cors.js';
@@ -70,7 +72,10 @@ export class EdgeService {
       reply.hijack();
       const method = (context.resolved as { endpoint: Endpoint }).endpoint.method;
       reply.raw.writeHead(204, [...context.headers, ...this.#cors.preflightHeaders(raw, method)]).end();
-    } else if (context.resolved?.endpoint.name === 'chat' && !isJson(raw.headers['content-type'])) {
+    } else if (
+      context.resolved?.endpoint.name === 'chat' &&
+      mediaType(raw.headers['content-type']) !== 'application/json'
+    ) {
       this.#refuse(request, reply, context, unsupportedMediaType());
     } else {
       if (context.resolved?.endpoint.name === 'chat') {
@@ -91,8 +96,10 @@ export class EdgeService {
   }
 
   #refuse(request: FastifyRequest, reply: FastifyReply, context: EdgeContext, error: GatewayError): void {
-    if (error.code === 'shutting_down') this.metrics.rejected('', 'shutting_down');
-    else if (context.resolved?.endpoint.name === 'chat') this.metrics.rejected('', 'bad_request');
+    const reason = rejectionReasonOf(error);
+    // A wrong path or method is nobody's request for a model.
+    const counts = reason === 'shutting_down' || context.resolved?.endpoint.name === 'chat';
+    if (reason !== null && counts) this.metrics.rejected('', reason);
     this.log.rejected(context.requestId, '', error.status, error.code);
     reply.hijack();
     sendError(reply.raw, error, context.headers);
@@ -112,12 +119,4 @@ function pathOf(target: string): { path: string; query: string } {
   const question = target.indexOf('?', start);
   if (question < 0) return { path: target.slice(start), query: '' };
   return { path: target.slice(start, question), query: target.slice(question) };
-}
-
-function isJson(contentType: string | undefined): boolean {
-  if (contentType === 'application/json') return true;
-  if (contentType === undefined) return false;
-  const semicolon = contentType.indexOf(';');
-  const type = semicolon < 0 ? contentType : contentType.slice(0, semicolon);
-  return type.trim().toLowerCase() === 'application/json';
 }

@@ -1,32 +1,8 @@
 import 'reflect-metadata';
 import { describe, expect, it } from 'vitest';
-import type { GatewayConfig } from '../gateway-config.js';
 import { formatProblem } from './config-problem.js';
 import { loadConfig } from './load-config.js';
-
-type Variables = Readonly<Record<string, string | undefined>>;
-
-function load(text: string, environment: Variables = {}): { config: GatewayConfig; warnings: string[] } {
-  const result = loadConfig({ text }, environment);
-  if (!result.ok) throw new Error(result.problems.map(formatProblem).join('\n'));
-  return { config: result.config, warnings: result.warnings.map(formatProblem) };
-}
-
-/** A small file; further keys of provider and upstream as flow mappings' members. */
-function file(options: {
-  server?: string;
-  p?: string;
-  u?: string;
-  m?: string;
-  url?: string;
-  end?: string;
-}): string {
-  return `server: { ${options.server ?? ''} }
-providers: [{ id: p, url: "${options.url ?? 'http://h'}"${options.p ? `, ${options.p}` : ''} }]
-upstreams: [{ id: u, provider: p, model: r${options.u ? `, ${options.u}` : ''} }]
-models: [{ name: m, upstreams: [u]${options.m ? `, ${options.m}` : ''} }]
-${options.end ?? ''}`;
-}
+import { file, load } from '../../../test/support/small-config.js';
 
 describe('YAML', () => {
   const patchOf = (text: string): unknown => load(file({ p: `patch: ${text}` })).config.providers[0]?.patch;

@@ -1,11 +1,9 @@
 import { Gauge, type Registry } from 'prom-client';
 import { CounterFamily, type CounterSeries, HistogramFamily, type HistogramSeries } from './series.js';
+import type { RejectionReason } from './rejection-reason.js';
 import type { AttemptResult } from '../../contracts/exchange.js';
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160, 320];
-
-export type RejectionReason =
-  'busy' | 'cooling' | 'failed' | 'bad_request' | 'unknown_model' | 'too_large' | 'shutting_down';
 
 /** What the gauges read at scrape time. */
 export interface UpstreamState {

@@ -1,0 +1,20 @@
+import type { GatewayError } from '../../common/errors/gateway-error.js';
+
+/** Label of `llm_proxy_rejected_total` (spec 01 §9). */
+export type RejectionReason =
+  'busy' | 'cooling' | 'failed' | 'bad_request' | 'unknown_model' | 'too_large' | 'shutting_down';
+
+/** A map, since a plugin's refusal may bring any code. */
+const BY_CODE: ReadonlyMap<string, RejectionReason> = new Map([
+  ['all_upstreams_busy', 'busy'],
+  ['all_upstreams_cooling', 'cooling'],
+  ['all_upstreams_failed', 'failed'],
+  ['model_not_found', 'unknown_model'],
+  ['request_too_large', 'too_large'],
+  ['shutting_down', 'shutting_down'],
+]);
+
+/** How an error of our own is counted; null for the service's own failures, which are no rejection. */
+export function rejectionReasonOf(error: GatewayError): RejectionReason | null {
+  return BY_CODE.get(error.code) ?? (error.status < 500 ? 'bad_request' : null);
+}
