@@ -17,7 +17,7 @@ function keysOf(section: SectionClass, prefix: string): [string, SettingOptions]
   return [...settingsOf(section)].flatMap(([key, setting]): [string, SettingOptions][] => {
     const path = `${prefix}${key}`;
     if (setting.section === undefined) return [[path, setting]];
-    const inner = setting.rule.name === 'sections' ? `${path}[].` : `${path}.`;
+    const inner = setting.rule.name === 'section' ? `${path}.` : `${path}[].`;
     return [[path, setting], ...keysOf(setting.section, inner)];
   });
 }

@@ -82,9 +82,16 @@ export interface UpstreamConfig {
 
 export interface ModelConfig {
   readonly name: string;
-  /** Order = priority; at least one, none twice. */
+  /** Order = priority; at least one. A plain id in the file is an entry with nothing but defaults. */
+  readonly entries: readonly ModelEntryConfig[];
+  /** The upstreams of the entries, in their order, each once. */
   readonly upstreams: readonly UpstreamConfig[];
   readonly patch: JsonObject | null;
+}
+
+/** One upstream's place in a model's list. */
+export interface ModelEntryConfig {
+  readonly upstream: UpstreamConfig;
 }
 
 export interface PluginConfig {

@@ -6,12 +6,14 @@ export type {
   GatewayConfig,
   JsonObject,
   ModelConfig,
+  ModelEntryConfig,
   ProviderConfig,
   ServerConfig,
   ThinkTagsMode,
   UpstreamConfig,
 } from '../config/gateway-config.js';
 export * from './exchange.js';
+export * from './gate.js';
 export * from './interceptor.js';
 export * from './ports.js';
 export * from './stream.js';

@@ -5,7 +5,6 @@ import { type Clock, timerDelay } from '../common/time/clock.js';
 import type { Attempt, AttemptFailure, AttemptResult } from '../contracts/exchange.js';
 import { type AnswerListener, UpstreamCall } from '../upstreams/upstream-call.js';
 import type { TransportFailure } from '../upstreams/transport-failure.js';
-import type { Lease } from '../upstreams/lease.js';
 import type { AnswerHost, AnswerReader, CommitOptions } from './answer/answer-reader.js';
 import { chooseReader } from './answer/choose-reader.js';
 import type { CompiledTarget } from './compiled-target.js';
@@ -42,7 +41,7 @@ const LATE_MS = 50;
 
 /**
  * One attempt on the wire: sends the request, lets a reader judge and relay the answer, and ends exactly once — after
- * the upstream is really free. Lives from the claim of its slot to that end. Before the commit it may fail as often as
+ * the upstream is really free, so that whoever holds the slot may give it back. Lives to that end. Before the commit it may fail as often as
  * it likes; after it, it tells the client in band and never throws.
  */
 export class AttemptRun implements AnswerListener, AnswerHost {
@@ -69,14 +68,15 @@ export class AttemptRun implements AnswerListener, AnswerHost {
     private readonly exchange: GatewayExchange,
     private readonly target: CompiledTarget,
     private readonly attempt: GatewayAttempt,
-    private readonly lease: Lease,
+    /** Monotonic. */
+    private readonly startedAt: number,
     readonly sink: ResponseSink,
   ) {
     this.#streamAsked = attempt.body.isTrue('stream');
   }
 
   /**
-   * Resolves when the attempt is over and its slot is free. Rejects where nothing was sent to the client and an error
+   * Resolves when the attempt is over and the upstream is free. Rejects where nothing was sent to the client and an error
    * of this side (a plugin's, or a request that HTTP cannot carry) stands in the way.
    */
   run(): Promise<AttemptOutcome> {
@@ -205,7 +205,7 @@ export class AttemptRun implements AnswerListener, AnswerHost {
 
   #firstByte(): void {
     this.#firstByteSeen = true;
-    const elapsedMs = this.dependencies.clock.now() - this.lease.startedAt;
+    const elapsedMs = this.dependencies.clock.now() - this.startedAt;
     this.target.series.firstByte.observe(elapsedMs / 1000);
     if (this.#watchesFirstByte) this.#armTimer();
   }
@@ -222,7 +222,7 @@ export class AttemptRun implements AnswerListener, AnswerHost {
     const firstByteMs = this.#watchesFirstByte && !this.#firstByteSeen ? firstByteTimeoutMs : Infinity;
     const limitMs = Math.min(firstByteMs, requestTimeoutMs > 0 ? requestTimeoutMs : Infinity);
     if (limitMs === Infinity) return;
-    const dueAt = this.lease.startedAt + limitMs;
+    const dueAt = this.startedAt + limitMs;
     const leftMs = dueAt - this.dependencies.clock.now();
     this.#timer = setTimeout(() => this.#timeOver(dueAt, limitMs === firstByteMs), timerDelay(leftMs));
   }
@@ -287,7 +287,6 @@ export class AttemptRun implements AnswerListener, AnswerHost {
 
   #released(): void {
     this.#over = true;
-    this.lease.release();
     this.#settle();
   }
 

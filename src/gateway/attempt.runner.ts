@@ -4,7 +4,6 @@ import { type Clock, timerDelay } from '../common/time/clock.js';
 import type { Attempt } from '../contracts/exchange.js';
 import { CLOCK } from '../contracts/ports.js';
 import { GatewayLog } from '../observability/log/gateway-log.js';
-import type { Lease } from '../upstreams/lease.js';
 import { AnswerStages } from './answer-stages.js';
 import { type AttemptDependencies, type AttemptOutcome, AttemptRun } from './attempt-run.js';
 import type { CompiledTarget } from './compiled-target.js';
@@ -14,7 +13,7 @@ import type { ResponseSink } from './response-sink.js';
 
 const CANCELLED: AttemptOutcome = { result: 'cancelled', answered: false, status: 0 };
 
-/** Shapes the request of one attempt and runs it; whatever happens, its lease is released and its time is counted. */
+/** Shapes the request of one attempt and runs it to its end, when the upstream is free; its time is counted. */
 @Injectable()
 export class AttemptRunner {
   readonly #dependencies: AttemptDependencies;
@@ -36,24 +35,19 @@ export class AttemptRunner {
   }
 
   /** Rejects where an error of this side, such as a plugin's, ends the request; nothing was sent to the client then. */
-  async run(
-    exchange: GatewayExchange,
-    target: CompiledTarget,
-    lease: Lease,
-    sink: ResponseSink,
-  ): Promise<AttemptOutcome> {
+  async run(exchange: GatewayExchange, target: CompiledTarget, sink: ResponseSink): Promise<AttemptOutcome> {
+    const startedAt = this.clock.now();
     try {
       const attempt = this.shaper.make(exchange, target, exchange.attempts.length + 1);
       const shaping = this.shaper.shape(attempt, target);
       if (shaping !== null) {
-        const shaped = await this.#inTime(exchange, target, lease, shaping);
+        const shaped = await this.#inTime(exchange, target, startedAt, shaping);
         if (shaped === 'left') return CANCELLED;
         if (shaped === 'late') return lateOutcome(target, attempt);
       }
-      return await new AttemptRun(this.#dependencies, exchange, target, attempt, lease, sink).run();
+      return await new AttemptRun(this.#dependencies, exchange, target, attempt, startedAt, sink).run();
     } finally {
-      lease.release();
-      target.series.duration.observe((this.clock.now() - lease.startedAt) / 1000);
+      target.series.duration.observe((this.clock.now() - startedAt) / 1000);
     }
   }
 
@@ -61,7 +55,7 @@ export class AttemptRunner {
   async #inTime(
     exchange: GatewayExchange,
     target: CompiledTarget,
-    lease: Lease,
+    startedAt: number,
     shaping: Promise<void>,
   ): Promise<'shaped' | 'left' | 'late'> {
     const { requestTimeoutMs } = target.candidate.upstream.config;
@@ -72,7 +66,7 @@ export class AttemptRunner {
     });
     const late = new Promise<'late'>((resolve) => {
       if (requestTimeoutMs === 0) return;
-      const leftMs = lease.startedAt + requestTimeoutMs - this.clock.now();
+      const leftMs = startedAt + requestTimeoutMs - this.clock.now();
       timer = setTimeout(() => resolve('late'), timerDelay(leftMs));
     });
     // Abandoned stages may still fail; nobody is left to hear it.
@@ -86,7 +80,7 @@ export class AttemptRunner {
   }
 }
 
-/** Spec 01 §5: the time of an attempt counts from its claim, whoever spends it. */
+/** The time of an attempt counts from its begin, whoever spends it. */
 function lateOutcome(target: CompiledTarget, attempt: Attempt): AttemptOutcome {
   const { requestTimeoutMs } = target.candidate.upstream.config;
   const reason = `request timeout after ${requestTimeoutMs}ms, spent in onAttempt of a plugin`;

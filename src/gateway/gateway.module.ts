@@ -10,6 +10,7 @@ import { AnswerStages } from './answer-stages.js';
 import { AttemptRunner } from './attempt.runner.js';
 import { AttemptShaper } from './attempt.shaper.js';
 import { GatewayService } from './gateway.service.js';
+import { OutcomeBook } from './outcome-book.js';
 import { PipelineCompiler } from './pipeline.compiler.js';
 import { LOADED_PLUGINS, PluginConfigurator } from './plugin.configurator.js';
 import type { LoadedPlugin } from './plugin-modules.js';
@@ -26,6 +27,7 @@ import { RunningExchanges } from './running-exchanges.js';
     AttemptRunner,
     AttemptShaper,
     GatewayService,
+    OutcomeBook,
     PipelineCompiler,
     PluginConfigurator,
     PluginExplorer,

@@ -11,19 +11,19 @@ import { GatewayError } from '../common/errors/gateway-error.js';
 import { headerSafeId } from '../common/http/response-headers.js';
 import { printable } from '../common/text/mask.js';
 import type { Clock } from '../common/time/clock.js';
-import type { Attempt, AttemptFailure } from '../contracts/exchange.js';
 import { CLOCK } from '../contracts/ports.js';
 import { GatewayLog } from '../observability/log/gateway-log.js';
 import { GatewayMetrics } from '../observability/metrics/gateway.metrics.js';
 import { rejectionReasonOf } from '../observability/metrics/rejection-reason.js';
 import type { Candidate } from '../routing/candidate.js';
-import { type ModelRoute, RoutingService } from '../routing/routing.service.js';
+import { type Plan, RoutingService } from '../routing/routing.service.js';
 import { type Claim, ConcurrencyService } from '../upstreams/concurrency/concurrency.service.js';
-import type { Lease } from '../upstreams/lease.js';
+import type { Upstream } from '../upstreams/upstream.js';
 import type { AttemptOutcome } from './attempt-run.js';
 import { AttemptRunner } from './attempt.runner.js';
 import type { CompiledTarget, Stage } from './compiled-target.js';
 import type { GatewayExchange } from './gateway-exchange.js';
+import { OutcomeBook } from './outcome-book.js';
 import { PipelineCompiler } from './pipeline.compiler.js';
 import { PluginGuard } from './plugin.guard.js';
 import type { ResponseSink } from './response-sink.js';
@@ -40,8 +40,8 @@ interface Ending {
 const LEFT: Ending = { outcome: null, target: null, status: 0 };
 
 /**
- * The engine: one request from its complete body to its last byte. Claims an upstream, runs an attempt, books what came
- * of it, and goes on with the next upstream while nothing was sent to the client.
+ * The engine: one request from its complete body to its last byte. Claims an upstream, runs its attempts, books what came
+ * of them, and goes on with the next upstream while nothing was sent to the client.
  */
 @Injectable()
 export class GatewayService {
@@ -50,6 +50,7 @@ export class GatewayService {
     private readonly routing: RoutingService,
     private readonly concurrency: ConcurrencyService,
     private readonly runner: AttemptRunner,
+    private readonly book: OutcomeBook,
     private readonly pipelines: PipelineCompiler,
     private readonly guard: PluginGuard,
     private readonly running: RunningExchanges,
@@ -62,9 +63,9 @@ export class GatewayService {
     this.running.add(exchange);
     let ending = LEFT;
     try {
-      const route = this.#route(exchange);
+      const plan = this.#plan(exchange);
       if (this.pipelines.onRequest !== null) await this.#requestStages(exchange, this.pipelines.onRequest);
-      ending = await this.#attempts(exchange, route, sink);
+      ending = await this.#attempts(exchange, plan, sink);
     } catch (error) {
       ending = this.#refuse(exchange, sink, error);
     } finally {
@@ -73,13 +74,13 @@ export class GatewayService {
     }
   }
 
-  #route(exchange: GatewayExchange): ModelRoute {
+  #plan(exchange: GatewayExchange): Plan {
     const name = exchange.body.string('model');
     if (name === undefined) throw missingModel();
-    const route = this.routing.plan(name);
-    if (route === undefined) throw unknownModel(printable(name));
-    exchange.model = route.model;
-    return route;
+    const plan = this.routing.plan(name);
+    if (plan === undefined) throw unknownModel(printable(name));
+    exchange.model = plan.model;
+    return plan;
   }
 
   async #requestStages(exchange: GatewayExchange, stages: readonly Stage<'onRequest'>[]): Promise<void> {
@@ -92,66 +93,48 @@ export class GatewayService {
     }
   }
 
-  async #attempts(exchange: GatewayExchange, route: ModelRoute, sink: ResponseSink): Promise<Ending> {
-    let tried: Set<Candidate> | null = null;
+  async #attempts(exchange: GatewayExchange, plan: Plan, sink: ResponseSink): Promise<Ending> {
+    let tried: Set<Upstream> | null = null;
     for (;;) {
       if (exchange.givenUp === 'client_gone') return LEFT;
       if (exchange.givenUp !== null) throw shuttingDown();
-      if (this.log.debugEnabled) this.#logSkipped(exchange, route, tried);
-      const claim = this.concurrency.claim(route.candidates, tried);
-      if (claim === null) return this.#none(exchange, route, sink);
-      const target = this.#target(claim);
-      if (this.log.debugEnabled)
-        this.log.claimed(exchange.id, target.logged, String(claim.candidate.upstream.slots));
-      const outcome = await this.runner.run(exchange, target, claim.lease, sink);
-      this.#book(exchange, target, claim.lease, outcome);
-      if (outcome.answered || exchange.givenUp === 'client_gone')
-        return { outcome, target, status: outcome.status };
-      (tried ??= new Set()).add(claim.candidate);
+      if (this.log.debugEnabled) this.#logSkipped(exchange, plan, tried);
+      const claim = this.concurrency.claim(plan.candidates, tried);
+      if (claim === null) return this.#none(exchange, plan, sink);
+      const ending = await this.#serve(exchange, claim, sink);
+      if (ending !== null) return ending;
+      (tried ??= new Set()).add(claim.candidate.upstream);
     }
   }
 
-  /** Trap: a plugin's `appliesTo` may throw here, after the slot was taken. */
-  #target({ candidate, lease }: Claim<Candidate>): CompiledTarget {
+  /** All attempts on one claimed upstream, under one slot. Null: none answered, the next upstream may be tried. */
+  async #serve(
+    exchange: GatewayExchange,
+    { candidate, lease }: Claim<Candidate>,
+    sink: ResponseSink,
+  ): Promise<Ending | null> {
     try {
-      return this.pipelines.target(candidate);
-    } catch (error) {
+      // Trap: a plugin's `appliesTo` may throw here, after the slot was taken.
+      const target = this.pipelines.target(candidate);
+      if (this.log.debugEnabled)
+        this.log.claimed(exchange.id, target.logged, String(candidate.upstream.slots));
+      const outcome = await this.runner.run(exchange, target, sink);
+      this.book.add(exchange, target, lease, outcome);
+      if (!outcome.answered && exchange.givenUp !== 'client_gone') return null;
+      return { outcome, target, status: outcome.status };
+    } finally {
+      // Spec 01 §4: after the upstream is really free, which is when an attempt is over.
       lease.release();
-      throw error;
-    }
-  }
-
-  /** What an attempt means for its upstream, the metrics and the plugins. */
-  #book(exchange: GatewayExchange, target: CompiledTarget, lease: Lease, outcome: AttemptOutcome): void {
-    const { result, failure } = outcome;
-    const { upstream } = target.candidate;
-    target.series.count(result);
-    exchange.attempts.push({
-      upstream: upstream.id,
-      provider: upstream.config.provider.id,
-      result,
-      ...(failure?.status === undefined ? {} : { status: failure.status }),
-    });
-    if (result === 'ok') upstream.backoff?.succeeded();
-    if (failure === undefined || result === 'cancelled') return;
-    const restMs = upstream.backoff?.failed(this.clock.now(), lease.startedAt, failure.retryAfterMs) ?? 0;
-    this.log.failedOver(exchange.id, target.logged, failure, restMs, outcome.answered);
-    if (outcome.attempt !== undefined) this.#tellFailover(exchange, outcome.attempt, failure);
-  }
-
-  #tellFailover(exchange: GatewayExchange, attempt: Attempt, failure: AttemptFailure): void {
-    for (const { id, hooks } of this.pipelines.onFailover ?? []) {
-      this.guard.quietly(exchange.id, id, 'onFailover', () => hooks.onFailover(exchange, attempt, failure));
     }
   }
 
   /** No upstream is left: one of the 503s. */
-  #none(exchange: GatewayExchange, route: ModelRoute, sink: ResponseSink): Ending {
-    const { someAlive, soonestMs } = this.concurrency.refusal(route.candidates);
+  #none(exchange: GatewayExchange, plan: Plan, sink: ResponseSink): Ending {
+    const { someAlive, soonestMs } = this.concurrency.refusal(plan.candidates);
     const nothingTried = exchange.attempts.length === 0;
     const refusal: Refusal = nothingTried ? (someAlive ? 'busy' : 'cooling') : 'failed';
     const error = allUpstreams(refusal, someAlive ? 1000 : soonestMs, exchange.attempts);
-    const slots = route.candidates.map(
+    const slots = plan.candidates.map(
       ({ upstream }) => `${printable(upstream.id)}=${String(upstream.slots)}`,
     );
     this.#answerError(exchange, sink, error, error.message, slots.join(', '));
@@ -212,12 +195,12 @@ export class GatewayService {
     }
   }
 
-  #logSkipped(exchange: GatewayExchange, route: ModelRoute, tried: ReadonlySet<Candidate> | null): void {
+  #logSkipped(exchange: GatewayExchange, plan: Plan, tried: ReadonlySet<Upstream> | null): void {
     const now = this.clock.now();
-    for (const candidate of route.candidates) {
+    for (const candidate of plan.candidates) {
       const { upstream } = candidate;
       const restingMs = upstream.restingMs(now);
-      if (restingMs > 0 && !tried?.has(candidate)) {
+      if (restingMs > 0 && !tried?.has(upstream)) {
         this.log.skipped(exchange.id, this.pipelines.target(candidate).logged, restingMs);
       } else if (upstream.slots.free) {
         return;

@@ -64,8 +64,9 @@ export class GatewayProbeSender implements ProbeSender {
   #target(upstream: UpstreamConfig): CompiledTarget {
     let target = this.#targets.get(upstream.id);
     if (target === undefined) {
-      const model: ModelConfig = { name: '', upstreams: [upstream], patch: null };
-      target = this.compiler.compile({ model, upstream: this.registry.get(upstream.id) });
+      const entry = { upstream };
+      const model: ModelConfig = { name: '', entries: [entry], upstreams: [upstream], patch: null };
+      target = this.compiler.compile({ model, entry, upstream: this.registry.get(upstream.id), gates: null });
       this.#targets.set(upstream.id, target);
     }
     return target;

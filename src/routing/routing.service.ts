@@ -4,8 +4,8 @@ import type { ModelConfig } from '../config/gateway-config.js';
 import { UpstreamRegistry } from '../upstreams/upstream.registry.js';
 import type { Candidate } from './candidate.js';
 
-/** A model of the file and the upstreams behind it, in order of priority. */
-export interface ModelRoute {
+/** A model of the file and the candidates behind it, in the order in which they are to be tried. */
+export interface Plan {
   readonly model: ModelConfig;
   readonly candidates: readonly Candidate[];
 }
@@ -13,21 +13,26 @@ export interface ModelRoute {
 /** From a model's name to its candidates. Compiled once; names are looked up in a map, never on an object. */
 @Injectable()
 export class RoutingService {
-  readonly #routes = new Map<string, ModelRoute>();
+  readonly #plans = new Map<string, Plan>();
 
   constructor(store: ConfigStore, registry: UpstreamRegistry) {
     for (const model of store.current.models) {
-      const candidates = model.upstreams.map((upstream) => ({ model, upstream: registry.get(upstream.id) }));
-      this.#routes.set(model.name, { model, candidates });
+      const candidates = model.entries.map((entry) => ({
+        model,
+        entry,
+        upstream: registry.get(entry.upstream.id),
+        gates: null,
+      }));
+      this.#plans.set(model.name, { model, candidates });
     }
   }
 
-  plan(modelName: string): ModelRoute | undefined {
-    return this.#routes.get(modelName);
+  plan(modelName: string): Plan | undefined {
+    return this.#plans.get(modelName);
   }
 
   /** All models in file order. */
-  get models(): Iterable<ModelRoute> {
-    return this.#routes.values();
+  get models(): Iterable<Plan> {
+    return this.#plans.values();
   }
 }

@@ -10,7 +10,6 @@ import { PipelineCompiler } from '../../src/gateway/pipeline.compiler.js';
 import type { PluginExplorer } from '../../src/gateway/plugin.explorer.js';
 import { StreamPipeline } from '../../src/gateway/stream-pipeline.js';
 import { GatewayMetrics } from '../../src/observability/metrics/gateway.metrics.js';
-import { Lease } from '../../src/upstreams/lease.js';
 import { ProviderClient } from '../../src/upstreams/provider-client.js';
 import { Upstream } from '../../src/upstreams/upstream.js';
 import { RecordingSink } from './recording-sink.js';
@@ -30,7 +29,6 @@ export interface AttemptOptions {
 export interface StartedAttempt {
   readonly sink: RecordingSink;
   readonly exchange: GatewayExchange;
-  readonly lease: Lease;
   readonly crashes: unknown[];
   readonly outcome: Promise<AttemptOutcome>;
 }
@@ -71,7 +69,10 @@ export function startAttempt(
   const compiler = new PipelineCompiler({ interceptors: [] } as unknown as PluginExplorer, metrics);
   // No stage is registered here, so the target is told that there are some.
   const onResponse = options.transforms === undefined ? null : [];
-  const target = { ...compiler.compile({ model, upstream }), onResponse };
+  const target = {
+    ...compiler.compile({ model, entry: { upstream: config }, upstream, gates: null }),
+    onResponse,
+  };
   const body = JsonDocument.parse(
     Buffer.from(JSON.stringify({ model: 'm', stream: options.stream ?? false })),
   );
@@ -89,8 +90,6 @@ export function startAttempt(
   if (options.streamAsked !== undefined) final.set('stream', options.streamAsked);
   const attempt = new GatewayAttempt(exchange, config, 1, final, false);
   const clock = options.now === undefined ? monotonicClock : { now: options.now };
-  upstream.slots.claim();
-  const lease = new Lease(upstream, clock.now());
   const crashes: unknown[] = [];
   const dependencies = {
     clock,
@@ -99,8 +98,8 @@ export function startAttempt(
     onCrash: (_: GatewayExchange, error: unknown) => void crashes.push(error),
   };
   const sink = new RecordingSink();
-  const outcome = new AttemptRun(dependencies, exchange, target, attempt, lease, sink).run();
+  const outcome = new AttemptRun(dependencies, exchange, target, attempt, clock.now(), sink).run();
   // Whoever starts it may look at the outcome late.
   outcome.catch(() => {}).finally(() => client.close());
-  return { sink, exchange, lease, crashes, outcome };
+  return { sink, exchange, crashes, outcome };
 }

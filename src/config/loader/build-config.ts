@@ -4,12 +4,14 @@ import type {
   DurationSetting,
   GatewayConfig,
   ModelConfig,
+  ModelEntryConfig,
   PluginConfig,
   ProviderConfig,
   ServerConfig,
   ThinkTagsMode,
   UpstreamConfig,
 } from '../gateway-config.js';
+import type { ModelEntrySection } from '../schema/model-entry.section.js';
 import type { ModelSection } from '../schema/model.section.js';
 import { parseByteSize } from '../schema/number-rules.js';
 import type { PluginSection } from '../schema/plugin.section.js';
@@ -117,11 +119,21 @@ function buildUpstream(
 }
 
 function buildModel(section: ModelSection, upstreams: ReadonlyMap<string, UpstreamConfig>): ModelConfig {
+  const entries = (section.upstreams ?? []).map((entry) => buildEntry(entry, upstreams));
   return {
     name: known(section.name),
-    upstreams: (section.upstreams ?? []).map((id) => known(upstreams.get(id))),
+    entries,
+    upstreams: [...new Set(entries.map(({ upstream }) => upstream))],
     patch: section.patch ?? null,
   };
+}
+
+function buildEntry(
+  entry: string | ModelEntrySection,
+  upstreams: ReadonlyMap<string, UpstreamConfig>,
+): ModelEntryConfig {
+  const section = typeof entry === 'string' ? { upstream: entry } : entry;
+  return { upstream: known(upstreams.get(known(section.upstream))) };
 }
 
 function buildPlugin({ index, section }: Entry<PluginSection>, origin: Origin): PluginConfig {

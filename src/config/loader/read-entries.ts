@@ -5,7 +5,7 @@ import { RootSection } from '../schema/root.section.js';
 import { ServerSection } from '../schema/server.section.js';
 import { UpstreamSection } from '../schema/upstream.section.js';
 import type { Findings } from './findings.js';
-import { isPlainObject, type PlainObject } from './plain-object.js';
+import type { PlainObject } from './plain-object.js';
 import { SectionReader } from './section-reader.js';
 import type { Environment } from './substitution.js';
 
@@ -26,22 +26,19 @@ export interface Entries {
 }
 
 export function readEntries(root: PlainObject, findings: Findings, environment: Environment): Entries {
-  const reader = new SectionReader(findings, environment);
-  const file = reader.read(RootSection, root, []);
-  const list = <T extends object>(Section: new () => T, name: string, items: unknown): Entry<T>[] | null => {
+  const file = new SectionReader(findings, environment).read(RootSection, root, []);
+  const list = <T extends object>(Section: new () => T, items: unknown): Entry<T>[] | null => {
     if (!Array.isArray(items)) return null;
     return items.flatMap((item: unknown, index) =>
-      isPlainObject(item) ? [{ index, section: reader.read(Section, item, [name, index]) }] : [],
+      item instanceof Section ? [{ index, section: item }] : [],
     );
   };
   return {
-    server: isPlainObject(file.server)
-      ? reader.read(ServerSection, file.server, ['server'])
-      : new ServerSection(),
-    providers: list(ProviderSection, 'providers', file.providers),
-    upstreams: list(UpstreamSection, 'upstreams', file.upstreams),
-    models: list(ModelSection, 'models', file.models),
-    plugins: list(PluginSection, 'plugins', file.plugins) ?? [],
+    server: file.server instanceof ServerSection ? file.server : new ServerSection(),
+    providers: list(ProviderSection, file.providers),
+    upstreams: list(UpstreamSection, file.upstreams),
+    models: list(ModelSection, file.models),
+    plugins: list(PluginSection, file.plugins) ?? [],
     disable: file.disable ?? [],
   };
 }

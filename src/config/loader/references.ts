@@ -1,4 +1,5 @@
 import { printable } from '../../common/text/mask.js';
+import { ModelEntrySection } from '../schema/model-entry.section.js';
 import { formatPath, type ConfigPath } from './config-path.js';
 import type { Findings } from './findings.js';
 import { nearest } from './nearest.js';
@@ -34,20 +35,22 @@ export function checkReferences(entries: Entries, findings: Findings): void {
 }
 
 function checkModel(
-  ids: readonly unknown[],
+  entries: readonly unknown[],
   path: ConfigPath,
   used: Set<string>,
   findings: Findings,
   exists: (id: string, path: ConfigPath) => void,
 ): void {
   const firstAt = new Map<string, number>();
-  for (const [i, id] of ids.entries()) {
+  for (const [i, entry] of entries.entries()) {
+    const long = entry instanceof ModelEntrySection;
+    const id = long ? entry.upstream : entry;
     if (typeof id !== 'string' || id.trim() === '') continue;
     used.add(id);
     const first = firstAt.get(id);
     if (first === undefined) {
       firstAt.set(id, i);
-      exists(id, [...path, i]);
+      exists(id, long ? [...path, i, 'upstream'] : [...path, i]);
     } else {
       findings.problem(
         [...path, i],

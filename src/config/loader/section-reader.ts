@@ -33,7 +33,22 @@ export class SectionReader {
       }
     }
     this.#validate(section, settings, value, path);
+    this.#readInner(section as PlainObject, settings, path);
     return section;
+  }
+
+  /** Mappings where a section belongs become instances of it; what is no mapping was reported by the rule. */
+  #readInner(section: PlainObject, settings: ReadonlyMap<string, SettingOptions>, path: ConfigPath): void {
+    for (const [key, { section: Inner }] of settings) {
+      const value = section[key];
+      if (Inner === undefined || value === undefined || value === null) continue;
+      if (isPlainObject(value)) section[key] = this.read(Inner, value, [...path, key]);
+      else if (Array.isArray(value)) {
+        section[key] = value.map((item: unknown, i) =>
+          isPlainObject(item) ? this.read(Inner, item, [...path, key, i]) : item,
+        );
+      }
+    }
   }
 
   // class-validator finds a class's rules through `object.constructor`, which a key of the file could replace: so
@@ -107,13 +122,24 @@ function exampleOf({ example }: SettingOptions): string {
   return Array.isArray(example) ? `, for example [${example.join(', ')}]` : '';
 }
 
-/** The sections that know a key: `server`, `providers[]`, or `the top level`. */
+/** The sections that know a key: `server`, `providers[]`, `models[].upstreams[]`, or `the top level`. */
 function placesOf(key: string): string[] {
-  const root = settingsOf(RootSection);
-  const places = root.has(key) ? ['the top level'] : [];
-  for (const [name, { section, rule }] of root) {
-    if (section !== undefined && settingsOf(section).has(key))
-      places.push(rule.name === 'sections' ? `${name}[]` : name);
-  }
-  return places;
+  return [
+    ...(settingsOf(RootSection).has(key) ? ['the top level'] : []),
+    ...placesInside(RootSection, '', key, new Set()),
+  ];
+}
+
+function placesInside(
+  section: SectionClass,
+  prefix: string,
+  key: string,
+  seen: Set<SectionClass>,
+): readonly string[] {
+  return [...settingsOf(section)].flatMap(([name, { section: inner, rule }]) => {
+    if (inner === undefined || seen.has(inner)) return [];
+    seen.add(inner);
+    const place = `${prefix}${name}${rule.name === 'section' ? '' : '[]'}`;
+    return [...(settingsOf(inner).has(key) ? [place] : []), ...placesInside(inner, `${place}.`, key, seen)];
+  });
 }

@@ -5,15 +5,22 @@ import { settingsOf, type SectionClass, type SettingOptions } from './setting.js
 /** The JSON Schema (draft 2020-12) of the file, from the classes that validate it. */
 export function configJsonSchema(): JsonSchema {
   const definitions: Record<string, JsonSchema> = {};
-  for (const { section } of settingsOf(RootSection).values()) {
-    if (section !== undefined) definitions[section.name] = objectSchema(section);
-  }
+  define(RootSection, definitions);
   return {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     title: 'Configuration of llm-proxy',
     ...objectSchema(RootSection),
     $defs: definitions,
   };
+}
+
+/** The sections inside a section, each once. */
+function define(section: SectionClass, definitions: Record<string, JsonSchema>): void {
+  for (const { section: inner } of settingsOf(section).values()) {
+    if (inner === undefined || Object.hasOwn(definitions, inner.name)) continue;
+    definitions[inner.name] = objectSchema(inner);
+    define(inner, definitions);
+  }
 }
 
 /** As it stands in the shipped file. */

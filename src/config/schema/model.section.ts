@@ -1,7 +1,8 @@
 import type { PlainObject } from '../loader/plain-object.js';
+import { ModelEntrySection } from './model-entry.section.js';
 import { Setting } from './setting.js';
-import { jsonObject } from './structure-rules.js';
-import { text, textList } from './text-rules.js';
+import { jsonObject, textsOrSections } from './structure-rules.js';
+import { text } from './text-rules.js';
 
 /** One of `models:`: a name that clients ask for. */
 export class ModelSection {
@@ -14,12 +15,13 @@ export class ModelSection {
   name?: string;
 
   @Setting({
-    rule: textList('upstream ids', true),
+    rule: textsOrSections(ModelEntrySection, 'upstream ids'),
+    section: ModelEntrySection,
     required: true,
     example: ['local-qwen', 'routerai-gpt4o'],
     description: 'Ids of upstreams, at least one, none twice; the order is the priority.',
   })
-  upstreams?: string[];
+  upstreams?: (string | ModelEntrySection)[];
 
   @Setting({
     rule: jsonObject,

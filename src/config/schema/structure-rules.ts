@@ -1,6 +1,7 @@
 import { isPlainObject } from '../loader/plain-object.js';
 import { kindOf, type Rule, type RuleFinding } from './rule.js';
 import type { SectionClass } from './setting.js';
+import { text } from './text-rules.js';
 
 /** A mapping that becomes JSON: of a patch, or of a plugin. */
 export const jsonObject: Rule = {
@@ -51,6 +52,26 @@ export function sections(Section: SectionClass, what: string, atLeastOne: boolea
         isPlainObject(item)
           ? []
           : [{ at: [i], message: `must be a mapping (one ${what}), not ${kindOf(item)}` }],
+      );
+    },
+  };
+}
+
+/** A list whose items are texts, or nested sections with more to say; at least one. `what` names several of them. */
+export function textsOrSections(Section: SectionClass, what: string): Rule {
+  return {
+    name: 'textsOrSections',
+    schema: {
+      type: 'array',
+      items: { anyOf: [text.schema, { $ref: `#/$defs/${Section.name}` }] },
+      minItems: 1,
+    },
+    check: (value) => {
+      if (!Array.isArray(value))
+        return [{ at: [], message: `must be a list of ${what}, not ${kindOf(value)}` }];
+      if (value.length === 0) return [{ at: [], message: `must hold at least one of the ${what}` }];
+      return value.flatMap((item: unknown, i) =>
+        isPlainObject(item) ? [] : text.check(item).map(({ message }) => ({ at: [i], message })),
       );
     },
   };

@@ -39,19 +39,31 @@ function upstreamsOf(
   return result.config.upstreams.map(make);
 }
 
+const claimable = (upstream: Upstream): Claimable => ({ upstream, gates: null });
+
 describe('ConcurrencyService', () => {
+  it('passes by a candidate that a gate closes, without touching its slots', () => {
+    const service = new ConcurrencyService(new ManualClock());
+    let closedMs = 500;
+    const gate = { reason: 'quota' as const, closedMs: () => closedMs };
+    const [a, b] = upstreamsOf([1, 1]) as [Upstream, Upstream];
+    const candidates: Claimable[] = [{ upstream: a, gates: [gate] }, claimable(b)];
+    expect(service.claim(candidates, null)?.candidate.upstream).toBe(b);
+    expect(a.slots.active).toBe(0);
+    closedMs = 0;
+    expect(service.claim(candidates, null)?.candidate.upstream).toBe(a);
+  });
+
   it('takes the first candidate that is alive, free and not tried, in order', () => {
     const clock = new ManualClock();
     const service = new ConcurrencyService(clock);
-    const candidates: Claimable[] = upstreamsOf([1, 1, 1], [null, 'PT10S', null]).map((upstream) => ({
-      upstream,
-    }));
+    const candidates: Claimable[] = upstreamsOf([1, 1, 1], [null, 'PT10S', null]).map(claimable);
     expect(service.claim(candidates, null)?.candidate).toBe(candidates[0]);
     candidates[1]?.upstream.backoff?.failed(clock.now(), clock.now());
     expect(service.claim(candidates, null)?.candidate).toBe(candidates[2]);
     expect(service.claim(candidates, null)).toBeNull();
     clock.time += 1000;
-    expect(service.claim(candidates, new Set([candidates[1] as Claimable]))).toBeNull();
+    expect(service.claim(candidates, new Set([(candidates[1] as Claimable).upstream]))).toBeNull();
     const claim = service.claim(candidates, null);
     expect(claim?.candidate).toBe(candidates[1]);
     expect(claim?.lease.startedAt).toBe(2000);
@@ -60,7 +72,7 @@ describe('ConcurrencyService', () => {
   it('says why nothing was free: full ones are alive, of the resting ones the soonest counts', () => {
     const clock = new ManualClock();
     const service = new ConcurrencyService(clock);
-    const candidates = upstreamsOf([1, 1], ['PT10S', 'PT10S']).map((upstream) => ({ upstream }));
+    const candidates = upstreamsOf([1, 1], ['PT10S', 'PT10S']).map(claimable);
     const [first, second] = candidates as [Claimable, Claimable];
     first.upstream.backoff?.failed(1000, 1000, 8000);
     expect(service.refusal(candidates)).toEqual({ someAlive: true, soonestMs: 8000 });
@@ -82,9 +94,7 @@ describe('ConcurrencyService', () => {
       fc.property(fc.array(step, { maxLength: 120 }), (steps) => {
         const clock = new ManualClock();
         const service = new ConcurrencyService(clock);
-        const candidates = upstreamsOf([1, 4, null, 2], ['PT2S', null, 'PT5S', null]).map((upstream) => ({
-          upstream,
-        }));
+        const candidates = upstreamsOf([1, 4, null, 2], ['PT2S', null, 'PT5S', null]).map(claimable);
         const held: Lease[] = [];
         const released: Lease[] = [];
         const letGo = (lease: Lease | undefined) => {
@@ -94,10 +104,10 @@ describe('ConcurrencyService', () => {
         };
         for (const one of steps) {
           if (one.kind === 'claim') {
-            const tried = new Set(one.tried.map((i) => candidates[i] as (typeof candidates)[number]));
+            const tried = new Set(one.tried.map((i) => (candidates[i] as Claimable).upstream));
             const claim = service.claim(candidates, tried);
             if (claim !== null) {
-              expect(tried.has(claim.candidate)).toBe(false);
+              expect(tried.has(claim.candidate.upstream)).toBe(false);
               expect(claim.candidate.upstream.restingMs(clock.now())).toBe(0);
               held.push(claim.lease);
             }

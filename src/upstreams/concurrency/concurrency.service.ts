@@ -1,5 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Clock } from '../../common/time/clock.js';
+import type { Gate } from '../../contracts/gate.js';
 import { CLOCK } from '../../contracts/ports.js';
 import { Lease } from '../lease.js';
 import type { Upstream } from '../upstream.js';
@@ -7,6 +8,7 @@ import type { Upstream } from '../upstream.js';
 /** Something that can be claimed: an upstream, seen from one model. */
 export interface Claimable {
   readonly upstream: Upstream;
+  readonly gates: readonly Gate[] | null;
 }
 
 /** Nothing could be claimed. */
@@ -30,13 +32,16 @@ export interface Claim<C extends Claimable> {
 export class ConcurrencyService {
   constructor(@Inject(CLOCK) private readonly clock: Clock) {}
 
-  /** The first candidate not in `tried` that does not rest and has a free slot, taken in the same step. */
-  claim<C extends Claimable>(candidates: readonly C[], tried: ReadonlySet<C> | null): Claim<C> | null {
+  /**
+   * The first candidate whose upstream was not tried yet, that does not rest, is not closed by a gate and has a free slot,
+   * taken in the same step.
+   */
+  claim<C extends Claimable>(candidates: readonly C[], tried: ReadonlySet<Upstream> | null): Claim<C> | null {
     const now = this.clock.now();
     for (const candidate of candidates) {
-      if (tried?.has(candidate)) continue;
-      const { upstream } = candidate;
-      if (upstream.restingMs(now) > 0) continue;
+      const { gates, upstream } = candidate;
+      if (tried?.has(upstream) || upstream.restingMs(now) > 0) continue;
+      if (gates !== null && gates.some((gate) => gate.closedMs() > 0)) continue;
       if (upstream.slots.claim()) return { candidate, lease: new Lease(upstream, now) };
     }
     return null;
