@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
@@ -9,14 +9,17 @@ const root = fileURLToPath(new URL('../', import.meta.url));
 const read = (path: string): string => readFileSync(`${root}${path}`, 'utf8');
 const page = read('docs/plugins.md');
 
-const blocks = (language: string): string[] =>
-  [...page.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, 'gm'))].map(
+const blocks = (language: string, text = page): string[] =>
+  [...text.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, 'gm'))].map(
     ([, code]) => code ?? '',
   );
 
 const WHOLE_FILE = /^\/\/ (examples\/plugins\/[a-z.-]+\.ts)\n/;
 const files = blocks('ts').filter((code) => WHOLE_FILE.test(code));
-const snippets = blocks('ts').filter((code) => !WHOLE_FILE.test(code));
+const pages = readdirSync(`${root}docs`).filter((name) => name.endsWith('.md'));
+const snippets = pages
+  .flatMap((name) => blocks('ts', read(`docs/${name}`)))
+  .filter((code) => !WHOLE_FILE.test(code));
 
 /** Type errors of these texts, each as if it were a file of examples/plugins. Needs a build: they import its types. */
 function typeErrors(codes: readonly string[]): string[] {
@@ -56,7 +59,7 @@ describe('docs/plugins.md', () => {
     }
   });
 
-  it('has further code that compiles', { timeout: 60_000 }, () => {
+  it('and all other pages have further code that compiles', { timeout: 60_000 }, () => {
     expect(snippets.length).toBeGreaterThan(2);
     expect(typeErrors(snippets)).toEqual([]);
     // The check itself can see a mistake.

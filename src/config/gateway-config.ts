@@ -11,6 +11,8 @@ export interface GatewayConfig {
   readonly upstreams: readonly UpstreamConfig[];
   /** In file order. */
   readonly models: readonly ModelConfig[];
+  /** Name of the model for unknown names; null = they are refused. */
+  readonly defaultModel: string | null;
   readonly plugins: readonly PluginConfig[];
   /** Ids of built-in interceptors to leave out. */
   readonly disable: readonly string[];
@@ -26,7 +28,15 @@ export interface ServerConfig {
   readonly shutdownGraceMs: number;
   /** Allowed origins, `*` for any; empty = CORS off. */
   readonly cors: readonly string[];
+  /** Clients may narrow the choice of upstreams by headers. */
+  readonly allowHints: boolean;
+  /** `provider/real-model` reaches an upstream without a model entry. */
+  readonly direct: boolean;
+  readonly expose: Exposure;
 }
+
+/** What answers show of the back end. */
+export type Exposure = 'full' | 'ids' | 'none';
 
 export type ThinkTagsMode = 'off' | 'split' | 'strip';
 
@@ -87,11 +97,23 @@ export interface ModelConfig {
   /** The upstreams of the entries, in their order, each once. */
   readonly upstreams: readonly UpstreamConfig[];
   readonly patch: JsonObject | null;
+  /** Name of the routing policy within a tier; `listed` = as the file says. */
+  readonly order: string;
+  /** Attempts for one request; Infinity = as many as there are candidates. */
+  readonly maxAttempts: number;
+  /** Of one request over all its attempts; 0 = no limit. */
+  readonly deadlineMs: number;
+  /** The file says more than plain ids and an order: errors then tell about every candidate. */
+  readonly detailed: boolean;
 }
 
 /** One upstream's place in a model's list. */
 export interface ModelEntryConfig {
   readonly upstream: UpstreamConfig;
+  /** Lower = better. */
+  readonly tier: number;
+  /** ≥ 0; 0 = last resort. */
+  readonly weight: number;
 }
 
 export interface PluginConfig {

@@ -28,6 +28,8 @@ export interface Exchange {
 export interface AttemptRecord {
   readonly upstream: string;
   readonly provider: string;
+  /** Id of the key, where the provider has more than one. */
+  readonly key?: string;
   readonly result: AttemptResult;
   /** HTTP status of the upstream, where one came. */
   readonly status?: number;

@@ -16,4 +16,5 @@ export * from './exchange.js';
 export * from './gate.js';
 export * from './interceptor.js';
 export * from './ports.js';
+export * from './routing-policy.js';
 export * from './stream.js';

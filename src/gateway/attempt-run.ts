@@ -7,6 +7,7 @@ import { type AnswerListener, UpstreamCall } from '../upstreams/upstream-call.js
 import type { TransportFailure } from '../upstreams/transport-failure.js';
 import type { AnswerHost, AnswerReader, CommitOptions } from './answer/answer-reader.js';
 import { chooseReader } from './answer/choose-reader.js';
+import { trailOf } from './exposure.js';
 import type { CompiledTarget } from './compiled-target.js';
 import type { GatewayAttempt } from './gateway-attempt.js';
 import type { GatewayExchange, GivenUp } from './gateway-exchange.js';
@@ -26,6 +27,8 @@ export interface AttemptOutcome {
   readonly answered: boolean;
   /** Status sent to the client, or 0. */
   readonly status: number;
+  /** Time to the first byte of the body; absent where none came. */
+  readonly firstByteMs?: number;
 }
 
 export interface AttemptDependencies {
@@ -54,6 +57,7 @@ export class AttemptRun implements AnswerListener, AnswerHost {
   readonly #usage = new UsageObserver();
   #timer: NodeJS.Timeout | null = null;
   #firstByteSeen = false;
+  #firstByteMs = 0;
   #outcome: AttemptOutcome | null = null;
   #settled = false;
   #over = false;
@@ -206,6 +210,7 @@ export class AttemptRun implements AnswerListener, AnswerHost {
   #firstByte(): void {
     this.#firstByteSeen = true;
     const elapsedMs = this.dependencies.clock.now() - this.startedAt;
+    this.#firstByteMs = elapsedMs;
     this.target.series.firstByte.observe(elapsedMs / 1000);
     if (this.#watchesFirstByte) this.#armTimer();
   }
@@ -214,13 +219,20 @@ export class AttemptRun implements AnswerListener, AnswerHost {
     return this.#streamAsked && this.target.candidate.upstream.config.firstByteTimeoutMs > 0;
   }
 
+  /** Of this attempt: its own limit, or what the deadline of the whole request leaves. */
+  get #requestLimitMs(): number {
+    const { requestTimeoutMs } = this.target.candidate.upstream.config;
+    const leftMs = Math.max(0, this.exchange.deadlineAt - this.startedAt);
+    return Math.min(leftMs, requestTimeoutMs > 0 ? requestTimeoutMs : Infinity);
+  }
+
   /** One timer at a time: the nearer of first byte and whole exchange. */
   #armTimer(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
-    const { firstByteTimeoutMs, requestTimeoutMs } = this.target.candidate.upstream.config;
+    const { firstByteTimeoutMs } = this.target.candidate.upstream.config;
     const firstByteMs = this.#watchesFirstByte && !this.#firstByteSeen ? firstByteTimeoutMs : Infinity;
-    const limitMs = Math.min(firstByteMs, requestTimeoutMs > 0 ? requestTimeoutMs : Infinity);
+    const limitMs = Math.min(firstByteMs, this.#requestLimitMs);
     if (limitMs === Infinity) return;
     const dueAt = this.startedAt + limitMs;
     const leftMs = dueAt - this.dependencies.clock.now();
@@ -241,10 +253,10 @@ export class AttemptRun implements AnswerListener, AnswerHost {
 
   #judgeTime(forFirstByte: boolean): void {
     if (this.#outcome !== null || (forFirstByte && this.#firstByteSeen)) return;
-    const { firstByteTimeoutMs, requestTimeoutMs } = this.target.candidate.upstream.config;
+    const { firstByteTimeoutMs } = this.target.candidate.upstream.config;
     const failure: AttemptFailure = forFirstByte
       ? { result: 'timeout', reason: `no first byte within ${firstByteTimeoutMs}ms` }
-      : { result: 'net_err', reason: `request timeout after ${requestTimeoutMs}ms` };
+      : { result: 'net_err', reason: `request timeout after ${Math.round(this.#requestLimitMs)}ms` };
     this.#broken(this.status > 0 ? { ...failure, status: this.status } : failure);
   }
 
@@ -293,8 +305,12 @@ export class AttemptRun implements AnswerListener, AnswerHost {
   #settle(): void {
     if (this.#settled || !this.#over || this.#outcome === null) return;
     this.#settled = true;
-    if (this.#crash === null) this.#resolve(this.#outcome);
+    if (this.#crash === null) this.#resolve(this.#told(this.#outcome));
     else this.#reject(this.#crash.error);
+  }
+
+  #told(outcome: AttemptOutcome): AttemptOutcome {
+    return this.#firstByteSeen ? { ...outcome, firstByteMs: this.#firstByteMs } : outcome;
   }
 
   #answerHeaders(options: CommitOptions): string[] {
@@ -308,7 +324,14 @@ export class AttemptRun implements AnswerListener, AnswerHost {
     if (contentType !== undefined) headers.push('content-type', contentType);
     if (contentLength !== undefined) headers.push('content-length', String(contentLength));
     if (kind === 'sse') headers.push('cache-control', 'no-cache', 'x-accel-buffering', 'no');
-    headers.push(...this.target.answerHeaders, 'x-llm-proxy-attempts', String(this.attempt.number));
+    headers.push(...this.target.answerHeaders);
+    const { trailStep } = this.target;
+    if (trailStep !== null) {
+      const before = trailOf(this.exchange.attempts);
+      const step = `${trailStep}${this.status}`;
+      headers.push('x-llm-proxy-attempts', String(this.attempt.number));
+      headers.push('x-llm-proxy-trail', before === '' ? step : `${before},${step}`);
+    }
     return headers;
   }
 }

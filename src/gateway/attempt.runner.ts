@@ -65,8 +65,12 @@ export class AttemptRunner {
       else resolve('left');
     });
     const late = new Promise<'late'>((resolve) => {
-      if (requestTimeoutMs === 0) return;
-      const leftMs = startedAt + requestTimeoutMs - this.clock.now();
+      const dueAt = Math.min(
+        exchange.deadlineAt,
+        requestTimeoutMs > 0 ? startedAt + requestTimeoutMs : Infinity,
+      );
+      if (dueAt === Infinity) return;
+      const leftMs = dueAt - this.clock.now();
       timer = setTimeout(() => resolve('late'), timerDelay(leftMs));
     });
     // Abandoned stages may still fail; nobody is left to hear it.

@@ -28,8 +28,10 @@ export interface CompiledTarget {
   readonly ownHeaders: readonly string[];
   /** The provider's fixed headers as a flat list; they win over all others. */
   readonly fixedHeaders: readonly string[];
-  /** `x-llm-proxy-*` of the answer, without the number of attempts. */
+  /** `x-llm-proxy-*` of the answer, without what the attempts decide. */
   readonly answerHeaders: readonly string[];
+  /** What stands before the status in this target's step of `x-llm-proxy-trail`; null = attempts are not shown. */
+  readonly trailStep: string | null;
   readonly mask: (text: string) => string;
   readonly maskBytes: (bytes: Buffer) => Buffer;
 }

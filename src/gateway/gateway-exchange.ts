@@ -22,6 +22,8 @@ export class GatewayExchange implements Exchange {
   readonly attempts: AttemptRecord[] = [];
   /** Its place among the running exchanges; theirs to set. */
   place = -1;
+  /** Monotonic; Infinity = no deadline. No attempt begins after it, and none goes on. */
+  deadlineAt = Infinity;
   #model: ModelConfig | null = null;
   #notes: Map<symbol, unknown> | null = null;
   #controller: AbortController | null = null;

@@ -5,23 +5,28 @@ import {
   missingModel,
   type Refusal,
   shuttingDown,
-  unknownModel,
 } from '../common/errors/catalogue.js';
 import { GatewayError } from '../common/errors/gateway-error.js';
 import { headerSafeId } from '../common/http/response-headers.js';
 import { printable } from '../common/text/mask.js';
 import type { Clock } from '../common/time/clock.js';
+import { ConfigStore } from '../config/config.store.js';
+import type { Exposure } from '../config/gateway-config.js';
 import { CLOCK } from '../contracts/ports.js';
 import { GatewayLog } from '../observability/log/gateway-log.js';
 import { GatewayMetrics } from '../observability/metrics/gateway.metrics.js';
 import { rejectionReasonOf } from '../observability/metrics/rejection-reason.js';
 import type { Candidate } from '../routing/candidate.js';
-import { type Plan, RoutingService } from '../routing/routing.service.js';
+import type { Plan } from '../routing/plan.js';
+import type { ModelRoute } from '../routing/model-route.js';
+import { RoutingService } from '../routing/routing.service.js';
 import { type Claim, ConcurrencyService } from '../upstreams/concurrency/concurrency.service.js';
 import type { Upstream } from '../upstreams/upstream.js';
 import type { AttemptOutcome } from './attempt-run.js';
 import { AttemptRunner } from './attempt.runner.js';
 import type { CompiledTarget, Stage } from './compiled-target.js';
+import { candidateReport } from './candidate-report.js';
+import { trailOf } from './exposure.js';
 import type { GatewayExchange } from './gateway-exchange.js';
 import { OutcomeBook } from './outcome-book.js';
 import { PipelineCompiler } from './pipeline.compiler.js';
@@ -45,6 +50,8 @@ const LEFT: Ending = { outcome: null, target: null, status: 0 };
  */
 @Injectable()
 export class GatewayService {
+  readonly #expose: Exposure;
+
   constructor(
     @Inject(CLOCK) private readonly clock: Clock,
     private readonly routing: RoutingService,
@@ -56,16 +63,19 @@ export class GatewayService {
     private readonly running: RunningExchanges,
     private readonly metrics: GatewayMetrics,
     private readonly log: GatewayLog,
-  ) {}
+    store: ConfigStore,
+  ) {
+    this.#expose = store.current.server.expose;
+  }
 
   /** Never rejects: everything that can go wrong becomes an answer, a broken connection, or a line in the log. */
   async handle(exchange: GatewayExchange, sink: ResponseSink): Promise<void> {
     this.running.add(exchange);
     let ending = LEFT;
     try {
-      const plan = this.#plan(exchange);
+      const route = this.#route(exchange);
       if (this.pipelines.onRequest !== null) await this.#requestStages(exchange, this.pipelines.onRequest);
-      ending = await this.#attempts(exchange, plan, sink);
+      ending = await this.#attempts(exchange, this.routing.plan(route, exchange), sink);
     } catch (error) {
       ending = this.#refuse(exchange, sink, error);
     } finally {
@@ -74,13 +84,14 @@ export class GatewayService {
     }
   }
 
-  #plan(exchange: GatewayExchange): Plan {
+  #route(exchange: GatewayExchange): ModelRoute {
     const name = exchange.body.string('model');
     if (name === undefined) throw missingModel();
-    const plan = this.routing.plan(name);
-    if (plan === undefined) throw unknownModel(printable(name));
-    exchange.model = plan.model;
-    return plan;
+    const route = this.routing.resolve(name, exchange.id);
+    exchange.model = route.model;
+    const { deadlineMs } = route.model;
+    if (deadlineMs > 0) exchange.deadlineAt = this.clock.now() + deadlineMs;
+    return route;
   }
 
   async #requestStages(exchange: GatewayExchange, stages: readonly Stage<'onRequest'>[]): Promise<void> {
@@ -98,6 +109,8 @@ export class GatewayService {
     for (;;) {
       if (exchange.givenUp === 'client_gone') return LEFT;
       if (exchange.givenUp !== null) throw shuttingDown();
+      if (exchange.attempts.length >= plan.maxAttempts || this.#late(exchange))
+        return this.#none(exchange, plan, sink);
       if (this.log.debugEnabled) this.#logSkipped(exchange, plan, tried);
       const claim = this.concurrency.claim(plan.candidates, tried);
       if (claim === null) return this.#none(exchange, plan, sink);
@@ -105,6 +118,10 @@ export class GatewayService {
       if (ending !== null) return ending;
       (tried ??= new Set()).add(claim.candidate.upstream);
     }
+  }
+
+  #late({ deadlineAt }: GatewayExchange): boolean {
+    return deadlineAt !== Infinity && this.clock.now() >= deadlineAt;
   }
 
   /** All attempts on one claimed upstream, under one slot. Null: none answered, the next upstream may be tried. */
@@ -133,12 +150,19 @@ export class GatewayService {
     const { someAlive, soonestMs } = this.concurrency.refusal(plan.candidates);
     const nothingTried = exchange.attempts.length === 0;
     const refusal: Refusal = nothingTried ? (someAlive ? 'busy' : 'cooling') : 'failed';
-    const error = allUpstreams(refusal, someAlive ? 1000 : soonestMs, exchange.attempts);
+    const error = allUpstreams(refusal, someAlive ? 1000 : soonestMs, this.#attemptsTold(exchange, plan));
     const slots = plan.candidates.map(
       ({ upstream }) => `${printable(upstream.id)}=${String(upstream.slots)}`,
     );
     this.#answerError(exchange, sink, error, error.message, slots.join(', '));
     return { outcome: null, target: null, status: error.status };
+  }
+
+  /** `error.attempts`: what was tried or, where the model says more than a list, every candidate. */
+  #attemptsTold(exchange: GatewayExchange, plan: Plan): readonly object[] {
+    if (this.#expose === 'none') return [];
+    if (!plan.model.detailed && plan.leftOut.length === 0) return exchange.attempts;
+    return candidateReport(plan, exchange.attempts, this.clock.now());
   }
 
   #refuse(exchange: GatewayExchange, sink: ResponseSink, error: unknown): Ending {
@@ -160,7 +184,11 @@ export class GatewayService {
     const reason = rejectionReasonOf(error);
     if (reason !== null) this.metrics.rejected(model, reason);
     const headers = model === '' ? [] : ['x-llm-proxy-model', headerSafeId(model)];
-    if (model !== '') headers.push('x-llm-proxy-attempts', String(exchange.attempts.length));
+    if (model !== '' && this.#expose !== 'none') {
+      headers.push('x-llm-proxy-attempts', String(exchange.attempts.length));
+      const trail = trailOf(exchange.attempts);
+      if (trail !== '') headers.push('x-llm-proxy-trail', trail);
+    }
     this.log.rejected(exchange.id, model, error.status, text, detail);
     sink.error(error, headers);
   }

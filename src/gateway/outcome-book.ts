@@ -30,11 +30,19 @@ export class OutcomeBook {
       result,
       ...(failure?.status === undefined ? {} : { status: failure.status }),
     });
+    this.#time(target, outcome);
     if (result === 'ok') upstream.backoff?.succeeded();
     if (failure === undefined || result === 'cancelled') return;
     const restMs = upstream.backoff?.failed(this.clock.now(), lease.startedAt, failure.retryAfterMs) ?? 0;
     this.log.failedOver(exchange.id, target.logged, failure, restMs, outcome.answered);
     if (outcome.attempt !== undefined) this.#tellFailover(exchange, outcome.attempt, failure);
+  }
+
+  /** A failure counts as the longest wait there is. */
+  #time({ candidate }: CompiledTarget, { failure, firstByteMs, result }: AttemptOutcome): void {
+    const { config, firstByte } = candidate.upstream;
+    if (failure !== undefined && result !== 'cancelled') firstByte.add(config.firstByteTimeoutMs);
+    else if (firstByteMs !== undefined) firstByte.add(firstByteMs);
   }
 
   #tellFailover(exchange: GatewayExchange, attempt: Attempt, failure: AttemptFailure): void {

@@ -1,10 +1,11 @@
 import { Injectable } from '@nestjs/common';
-import { headerSafeId } from '../common/http/response-headers.js';
+import { ConfigStore } from '../config/config.store.js';
 import type { ExchangeInterceptor, Target } from '../contracts/interceptor.js';
 import { shownTarget } from '../observability/log/gateway-log.js';
 import { GatewayMetrics } from '../observability/metrics/gateway.metrics.js';
 import type { Candidate } from '../routing/candidate.js';
 import type { CompiledTarget, Stage } from './compiled-target.js';
+import { targetHeaders, trailStep } from './exposure.js';
 import { PluginExplorer, type RegisteredInterceptor } from './plugin.explorer.js';
 import { bodyMask, headerMask, secretsOf } from './secret-mask.js';
 
@@ -19,6 +20,7 @@ export class PipelineCompiler {
   constructor(
     private readonly explorer: PluginExplorer,
     private readonly metrics: GatewayMetrics,
+    private readonly store: ConfigStore,
   ) {}
 
   get onRequest(): readonly Stage<'onRequest'>[] | null {
@@ -66,11 +68,8 @@ export class PipelineCompiler {
         provider.sessionHeader === null ? fixedNames : new Set([...fixedNames, provider.sessionHeader]),
       ownHeaders: own.filter(([name]) => !fixedNames.has(name as string)).flat(),
       fixedHeaders: provider.headers.flat(),
-      answerHeaders: [
-        ['x-llm-proxy-model', headerSafeId(model.name)],
-        ['x-llm-proxy-upstream', headerSafeId(config.id)],
-        ['x-llm-proxy-provider', headerSafeId(provider.id)],
-      ].flat(),
+      answerHeaders: targetHeaders(candidate, this.store.current.server.expose),
+      trailStep: this.store.current.server.expose === 'none' ? null : `${trailStep(config.id, null)}=`,
       mask: headerMask(secrets),
       maskBytes: bodyMask(secrets),
     };

@@ -2,7 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { JsonDocument } from '../common/json/json-document.js';
 import { timerDelay } from '../common/time/clock.js';
-import type { ModelConfig, UpstreamConfig } from '../config/gateway-config.js';
+import type { ModelEntryConfig, UpstreamConfig } from '../config/gateway-config.js';
+import { plainModel } from '../config/plain-model.js';
 import type { ProbeSender } from '../contracts/ports.js';
 import { UpstreamRegistry } from '../upstreams/upstream.registry.js';
 import { AttemptShaper } from './attempt.shaper.js';
@@ -64,8 +65,8 @@ export class GatewayProbeSender implements ProbeSender {
   #target(upstream: UpstreamConfig): CompiledTarget {
     let target = this.#targets.get(upstream.id);
     if (target === undefined) {
-      const entry = { upstream };
-      const model: ModelConfig = { name: '', entries: [entry], upstreams: [upstream], patch: null };
+      const model = plainModel('', [upstream]);
+      const entry = model.entries[0] as ModelEntryConfig;
       target = this.compiler.compile({ model, entry, upstream: this.registry.get(upstream.id), gates: null });
       this.#targets.set(upstream.id, target);
     }

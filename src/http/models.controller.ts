@@ -33,7 +33,7 @@ export class ModelsController {
   one(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
     const context = edgeContext(request.raw);
     const id = context.resolved?.modelId ?? '';
-    if (this.routing.plan(id) === undefined) {
+    if (this.routing.named(id) === undefined) {
       reply.hijack();
       sendError(reply.raw, unknownModel(printable(id)), context.headers);
       return;

@@ -1,6 +1,7 @@
 import type { UpstreamConfig } from '../config/gateway-config.js';
 import type { Backoff } from './backoff/backoff.js';
 import { SlotPool } from './concurrency/slot-pool.js';
+import { FirstByteAverage } from './first-byte-average.js';
 import type { ProviderClient } from './provider-client.js';
 
 /**
@@ -10,6 +11,7 @@ import type { ProviderClient } from './provider-client.js';
 export class Upstream {
   readonly id: string;
   readonly slots: SlotPool;
+  readonly firstByte = new FirstByteAverage();
 
   constructor(
     readonly config: UpstreamConfig,

@@ -1,6 +1,7 @@
 import { Registry } from 'prom-client';
 import { JsonDocument } from '../../src/common/json/json-document.js';
 import { monotonicClock } from '../../src/common/time/clock.js';
+import { ConfigStore } from '../../src/config/config.store.js';
 import { loadConfig } from '../../src/config/loader/load-config.js';
 import type { StreamTransform } from '../../src/contracts/stream.js';
 import { type AttemptOutcome, AttemptRun } from '../../src/gateway/attempt-run.js';
@@ -66,11 +67,15 @@ export function startAttempt(
   const client = new ProviderClient(config.provider);
   const upstream = new Upstream(config, client, null);
   const metrics = new GatewayMetrics(new Registry(), { version: '0', node: '0' }, () => 0);
-  const compiler = new PipelineCompiler({ interceptors: [] } as unknown as PluginExplorer, metrics);
+  const compiler = new PipelineCompiler(
+    { interceptors: [] } as unknown as PluginExplorer,
+    metrics,
+    new ConfigStore(loaded.config),
+  );
   // No stage is registered here, so the target is told that there are some.
   const onResponse = options.transforms === undefined ? null : [];
   const target = {
-    ...compiler.compile({ model, entry: { upstream: config }, upstream, gates: null }),
+    ...compiler.compile({ model, entry: { upstream: config, tier: 1, weight: 1 }, upstream, gates: null }),
     onResponse,
   };
   const body = JsonDocument.parse(

@@ -24,6 +24,7 @@ const ALL: Record<string, GatewayError> = {
   allUpstreams: catalogue.allUpstreams('busy', 1000, []),
   cooling: catalogue.allUpstreams('cooling', 2100, []),
   failed: catalogue.allUpstreams('failed', 1000, []),
+  noCandidates: catalogue.noCandidates('x-llm-proxy-tier', 'must be one whole number'),
 };
 
 describe('the catalogue of errors', () => {
@@ -91,10 +92,19 @@ describe('allUpstreams', () => {
     [1000, '1', '1000'],
     [1000.1, '2', '1001'],
     [59_999, '60', '59999'],
+    [60_000, '60', '60000'],
     [3_600_000, '3600', '60000'],
   ])('rounds %d ms up, at least 1 s, the exact time at most 60000', (ms, seconds, exact) => {
     const { headers } = catalogue.allUpstreams('cooling', ms, []);
-    expect(headers).toEqual({ 'retry-after': seconds, 'retry-after-ms': exact });
+    expect(headers).toMatchObject({ 'retry-after': seconds, 'retry-after-ms': exact });
+  });
+
+  it('says that coming back is of no use, where nothing recovers within 60 s or at all', () => {
+    const headersFor = (ms: number) => catalogue.allUpstreams('cooling', ms, []).headers;
+    expect(headersFor(60_000)).not.toHaveProperty('x-should-retry');
+    expect(headersFor(60_001)).toHaveProperty('x-should-retry', 'false');
+    expect(headersFor(Infinity)).toEqual({ 'x-should-retry': 'false' });
+    expect(catalogue.allUpstreams('cooling', Infinity, []).message).toBe('all upstreams cooling');
   });
 
   it('lists what was tried', () => {

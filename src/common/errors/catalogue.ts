@@ -38,6 +38,16 @@ export const unknownModel = (shownName: string): GatewayError =>
     param: 'model',
   });
 
+/** `why` completes "The header x …". */
+export const noCandidates = (header: string, why: string): GatewayError =>
+  new GatewayError({
+    status: 400,
+    code: 'no_candidates',
+    type: invalidRequest,
+    message: `The header ${header} ${why}.`,
+    param: header,
+  });
+
 export const unknownPath = (): GatewayError =>
   new GatewayError({
     status: 404,
@@ -148,22 +158,36 @@ export type Refusal = 'busy' | 'cooling' | 'failed';
 
 const RETRY_AFTER_MS_LIMIT = 60_000;
 
-/** The 503s of spec 01 §5. `retryMs` is the time until the first upstream is back. */
+/** The 503s of spec 01 §5. `retryMs` is the time until the first upstream is back; Infinity = none comes back by itself. */
 export function allUpstreams(refusal: Refusal, retryMs: number, attempts: readonly object[]): GatewayError {
   const seconds = Math.max(1, Math.ceil(retryMs / 1000));
   const message =
-    refusal === 'cooling' ? `all upstreams cooling, retry in ${seconds}s` : `all upstreams ${refusal}`;
+    refusal === 'cooling' && retryMs !== Infinity
+      ? `all upstreams cooling, retry in ${seconds}s`
+      : `all upstreams ${refusal}`;
   return new GatewayError({
     status: 503,
     code: `all_upstreams_${refusal}`,
     type: 'server_error',
     message,
     extra: { attempts },
-    headers: {
-      'retry-after': String(seconds),
-      'retry-after-ms': String(Math.max(1, Math.min(RETRY_AFTER_MS_LIMIT, Math.ceil(retryMs)))),
-    },
+    headers: retryHeaders(retryMs),
   });
+}
+
+/**
+ * When a client may come again: true seconds, and milliseconds up to what official SDKs heed; they retry of their own
+ * accord unless told that it is of no use (`x-should-retry`).
+ */
+function retryHeaders(retryMs: number): Readonly<Record<string, string>> {
+  const hopeless: Record<string, string> =
+    retryMs > RETRY_AFTER_MS_LIMIT ? { 'x-should-retry': 'false' } : {};
+  if (retryMs === Infinity) return hopeless;
+  return {
+    'retry-after': String(Math.max(1, Math.ceil(retryMs / 1000))),
+    'retry-after-ms': String(Math.max(1, Math.min(RETRY_AFTER_MS_LIMIT, Math.ceil(retryMs)))),
+    ...hopeless,
+  };
 }
 
 /** The one in-band event that says a stream broke (spec 01 §8). */

@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import { parseDuration } from '../../common/time/duration.js';
 import type {
   DurationSetting,
+  Exposure,
   GatewayConfig,
   ModelConfig,
   ModelEntryConfig,
@@ -59,6 +60,7 @@ export function buildConfig(entries: Entries, origin: Origin): GatewayConfig {
     providers: [...providers.values()].map(({ config }) => config),
     upstreams: [...upstreams.values()],
     models: (entries.models ?? []).map(({ section }) => buildModel(section, upstreams)),
+    defaultModel: entries.defaultModel,
     plugins: entries.plugins.map((plugin) => buildPlugin(plugin, origin)),
     disable: entries.disable,
   };
@@ -73,6 +75,9 @@ function buildServer(section: ServerSection): ServerConfig {
       section.body_limit === undefined ? DEFAULTS.bodyLimitBytes : known(parseByteSize(section.body_limit)),
     shutdownGraceMs: durationOf(section.shutdown_grace)?.ms ?? DEFAULTS.shutdownGraceMs,
     cors: section.cors ?? [],
+    allowHints: section.allow_hints ?? false,
+    direct: section.direct ?? false,
+    expose: (section.expose ?? 'ids') as Exposure,
   };
 }
 
@@ -125,15 +130,28 @@ function buildModel(section: ModelSection, upstreams: ReadonlyMap<string, Upstre
     entries,
     upstreams: [...new Set(entries.map(({ upstream }) => upstream))],
     patch: section.patch ?? null,
+    order: section.order ?? 'listed',
+    maxAttempts: section.max_attempts ?? Infinity,
+    deadlineMs: durationOf(section.deadline)?.ms ?? 0,
+    detailed: section.order !== undefined || (section.upstreams ?? []).some(isDetailed),
   };
+}
+
+/** Whether an entry says more than the id of an upstream. */
+function isDetailed(entry: string | ModelEntrySection): boolean {
+  return typeof entry !== 'string' && Object.keys(entry).some((key) => key !== 'upstream');
 }
 
 function buildEntry(
   entry: string | ModelEntrySection,
   upstreams: ReadonlyMap<string, UpstreamConfig>,
 ): ModelEntryConfig {
-  const section = typeof entry === 'string' ? { upstream: entry } : entry;
-  return { upstream: known(upstreams.get(known(section.upstream))) };
+  const section: ModelEntrySection = typeof entry === 'string' ? { upstream: entry } : entry;
+  return {
+    upstream: known(upstreams.get(known(section.upstream))),
+    tier: section.tier ?? 1,
+    weight: section.weight ?? 1,
+  };
 }
 
 function buildPlugin({ index, section }: Entry<PluginSection>, origin: Origin): PluginConfig {

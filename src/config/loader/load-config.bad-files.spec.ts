@@ -57,7 +57,59 @@ describe('loadConfig on a file with one mistake', () => {
       'host (line 1): unknown key "host" in the top level; it belongs to server',
     ],
     ['models:', 'model:', 'model (line 11): unknown key "model" in the top level; did you mean "models"?'],
-    ['server:', 'x:\nserver:', 'known here: server, providers, upstreams, models, plugins, disable'],
+    [
+      'upstreams: [u1]',
+      'upstreams: [{ upstream: u1, tier: 1.5 }]',
+      'models[0].upstreams[0].tier (line 13): must be a whole number (lower = better), not 1.5',
+    ],
+    [
+      'upstreams: [u1]',
+      'upstreams: [{ upstream: u1, weight: -1 }]',
+      'models[0].upstreams[0].weight (line 13): must be a number ≥ 0 (0 = last resort), not -1',
+    ],
+    [
+      'upstreams: [u1]',
+      'upstreams: [{ upstream: u2 }]',
+      'models[0].upstreams[0].upstream (line 13): no upstream has the id "u2"; did you mean "u1"?',
+    ],
+    [
+      'upstreams: [u1]',
+      'upstreams: [{ tier: 1 }]',
+      'models[0].upstreams[0].upstream (line 13): the required key "upstream" is missing, for example local-qwen',
+    ],
+    [
+      'upstreams: [u1]',
+      'upstreams: [u1, { upstream: u1 }]',
+      'models[0].upstreams[1] (line 13): the upstream "u1" stands twice in this model (first as models[0].upstreams[0])',
+    ],
+    [
+      'upstreams: [u1]',
+      'upstreams: [{ upstream: u1, teir: 2 }]',
+      'models[0].upstreams[0].teir (line 13): unknown key "teir" in models[].upstreams[]; did you mean "tier"?',
+    ],
+    [
+      'name: m1',
+      'name: m1\n    tier: 1',
+      'models[0].tier (line 13): unknown key "tier" in models[]; it belongs to models[].upstreams[]',
+    ],
+    [
+      'name: m1',
+      'name: m1\n    order: wieghted',
+      'models[0].order (line 13): no routing policy has the name "wieghted"; did you mean "weighted"? (known: listed, weighted, least_busy, fastest)',
+    ],
+    [
+      'name: m1',
+      'name: m1\n    max_attempts: 0',
+      'models[0].max_attempts (line 13): must be a whole number ≥ 1, not 0',
+    ],
+    [
+      'models:',
+      'default_model: M1\nmodels:',
+      'default_model (line 11): no model has the name "M1"; did you mean "m1"?',
+    ],
+    ['port: 8100', 'expose: all', 'server.expose (line 2): must be full, ids or none, not "all"'],
+    ['id: p1', 'id: p/1', 'upstreams[0].provider'],
+    ['server:', 'x:\nserver:', 'known here: server, providers, upstreams, models, '],
     [key, 'constructor: x', 'providers[0].constructor (line 6): unknown key "constructor"'],
     [key, '__proto__: { id: x }', 'providers[0].__proto__ (line 6): unknown key "__proto__"'],
     [

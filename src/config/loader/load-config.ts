@@ -9,6 +9,14 @@ import { readEntries } from './read-entries.js';
 import { checkReferences } from './references.js';
 import type { Environment } from './substitution.js';
 
+/** Orders within a tier that need no plugin. */
+export const BUILT_IN_ORDERS = ['listed', 'weighted', 'least_busy', 'fastest'] as const;
+
+export interface LoadOptions {
+  /** Names of routing policies that plugins given in code register; those of the built-ins are known. */
+  readonly routingPolicies?: readonly string[];
+}
+
 /** A file, or its text; `directory` is what relative plugin paths of a text start from. */
 export type ConfigInput = { readonly path: string } | { readonly text: string; readonly directory?: string };
 
@@ -24,16 +32,26 @@ export type LoadResult =
  * Reads a configuration, validates it whole, and gives a frozen snapshot, or all its problems at once. Never throws for
  * what a file may hold; problems and warnings never hold a secret. `environment` is what `${VAR}` is taken from.
  */
-export function loadConfig(source: ConfigInput, environment: Environment): LoadResult {
+export function loadConfig(
+  source: ConfigInput,
+  environment: Environment,
+  options: LoadOptions = {},
+): LoadResult {
+  const policies = [...BUILT_IN_ORDERS, ...(options.routingPolicies ?? [])];
   if ('text' in source) {
-    return loadText(source.text, { path: null, directory: source.directory ?? null }, environment);
+    return loadText(source.text, { path: null, directory: source.directory ?? null }, environment, policies);
   }
   const file = readFileText(source.path);
   if (!file.ok) return { ok: false, problems: [file.problem], warnings: [] };
-  return loadText(file.text, { path: file.path, directory: null }, environment);
+  return loadText(file.text, { path: file.path, directory: null }, environment, policies);
 }
 
-function loadText(text: string, origin: Origin, environment: Environment): LoadResult {
+function loadText(
+  text: string,
+  origin: Origin,
+  environment: Environment,
+  policies: readonly string[],
+): LoadResult {
   const source = readSource(text.startsWith('\ufeff') ? text.slice(1) : text);
   if (source.problems.length > 0) return { ok: false, problems: source.problems, warnings: [] };
   const root = source.value;
@@ -48,7 +66,7 @@ function loadText(text: string, origin: Origin, environment: Environment): LoadR
   }
   const findings = new Findings(source.lineOf);
   const entries = readEntries(root, findings, environment);
-  checkReferences(entries, findings);
+  checkReferences(entries, findings, policies);
   const { problems, warnings } = findings;
   if (problems.length > 0) return { ok: false, problems, warnings };
   return { ok: true, config: deepFreeze(buildConfig(entries, origin)), warnings };

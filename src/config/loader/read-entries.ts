@@ -23,6 +23,7 @@ export interface Entries {
   readonly models: readonly Entry<ModelSection>[] | null;
   readonly plugins: readonly Entry<PluginSection>[];
   readonly disable: readonly string[];
+  readonly defaultModel: string | null;
 }
 
 export function readEntries(root: PlainObject, findings: Findings, environment: Environment): Entries {
@@ -40,5 +41,6 @@ export function readEntries(root: PlainObject, findings: Findings, environment: 
     models: list(ModelSection, file.models),
     plugins: list(PluginSection, file.plugins) ?? [],
     disable: file.disable ?? [],
+    defaultModel: file.default_model ?? null,
   };
 }

@@ -9,12 +9,16 @@ import type { Entries, Entry } from './read-entries.js';
 const MAX_SUGGESTIONS = 50;
 
 /** Checks what one section alone cannot know: ids given twice, ids that do not exist, entries that nobody uses. */
-export function checkReferences(entries: Entries, findings: Findings): void {
+export function checkReferences(entries: Entries, findings: Findings, policies: readonly string[]): void {
   const check = new ReferenceCheck(findings);
   const { providers, upstreams, models } = entries;
   const providerIds = check.unique(providers, 'providers', 'id', (provider) => provider.id);
   const upstreamIds = check.unique(upstreams, 'upstreams', 'id', (upstream) => upstream.id);
-  check.unique(models, 'models', 'name', (model) => model.name);
+  const modelNames = check.unique(models, 'models', 'name', (model) => model.name);
+  if (models !== null && entries.defaultModel !== null)
+    check.exists(entries.defaultModel, modelNames, 'model', ['default_model'], 'name');
+  checkOrders(entries, findings, policies);
+  if (entries.server.direct === true) checkDirectIds(entries, findings);
   const usedProviders = new Set<string>();
   const usedUpstreams = new Set<string>();
   for (const { index, section } of upstreams ?? []) {
@@ -41,22 +45,50 @@ function checkModel(
   findings: Findings,
   exists: (id: string, path: ConfigPath) => void,
 ): void {
-  const firstAt = new Map<string, number>();
+  const firstAt = new Map<string, { index: number; long: boolean }>();
   for (const [i, entry] of entries.entries()) {
+    // The same upstream may stand in several entries, with different quotas, if none of them is a plain id.
     const long = entry instanceof ModelEntrySection;
     const id = long ? entry.upstream : entry;
     if (typeof id !== 'string' || id.trim() === '') continue;
     used.add(id);
     const first = firstAt.get(id);
     if (first === undefined) {
-      firstAt.set(id, i);
+      firstAt.set(id, { index: i, long });
       exists(id, long ? [...path, i, 'upstream'] : [...path, i]);
-    } else {
+    } else if (!long || !first.long) {
       findings.problem(
         [...path, i],
-        `the upstream "${printable(id, 60)}" stands twice in this model (first as ${formatPath([...path, first])}); remove one`,
+        `the upstream "${printable(id, 60)}" stands twice in this model (first as ${formatPath([...path, first.index])}); remove one`,
       );
     }
+  }
+}
+
+/** Names of routing policies; a plugin of the file may bring others, which are checked when it is loaded. */
+function checkOrders({ models, plugins }: Entries, findings: Findings, policies: readonly string[]): void {
+  if (plugins.length > 0) return;
+  for (const { index, section } of models ?? []) {
+    const { order } = section;
+    if (order === undefined || policies.includes(order)) continue;
+    const similar = nearest(order, policies);
+    const hint = similar === null ? '' : `; did you mean "${similar.word}"?`;
+    findings.problem(
+      ['models', index, 'order'],
+      `no routing policy has the name "${printable(order, 60)}"${hint} (known: ${policies.join(', ')})`,
+    );
+  }
+}
+
+/** `provider/model` and `provider:model` must be told apart from the id, and ids stand in lists of headers. */
+function checkDirectIds({ providers }: Entries, findings: Findings): void {
+  for (const { index, section } of providers ?? []) {
+    const odd = /[/:,=]/.exec(section.id ?? '')?.[0];
+    if (odd !== undefined)
+      findings.problem(
+        ['providers', index, 'id'],
+        `an id must not hold "${odd}" while server.direct is true; choose another one`,
+      );
   }
 }
 
@@ -91,11 +123,17 @@ class ReferenceCheck {
     return firstAt;
   }
 
-  exists(id: string, known: ReadonlyMap<string, number>, what: string, path: ConfigPath): void {
+  exists(
+    id: string,
+    known: ReadonlyMap<string, number>,
+    what: string,
+    path: ConfigPath,
+    called = 'id',
+  ): void {
     if (known.has(id)) return;
     const similar = this.#suggestions++ < MAX_SUGGESTIONS ? nearest(id, known.keys()) : null;
     const hint = similar === null ? '' : `; did you mean "${printable(similar.word, 60)}"?`;
-    this.findings.problem(path, `no ${what} has the id "${printable(id, 60)}"${hint}`);
+    this.findings.problem(path, `no ${what} has the ${called} "${printable(id, 60)}"${hint}`);
   }
 
   unused(

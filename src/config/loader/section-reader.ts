@@ -107,7 +107,7 @@ export class SectionReader {
       path.length === 0
         ? 'the top level'
         : formatPath(path.map((step) => (typeof step === 'number' ? 0 : step)));
-    const where = place.replace(/\[0\]$/, '[]');
+    const where = place.replaceAll('[0]', '[]');
     const similar = nearest(key, known);
     const elsewhere = similar?.close === true ? [] : placesOf(key);
     let hint = similar === null ? '' : `; did you mean "${similar.word}"?`;

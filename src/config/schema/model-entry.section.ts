@@ -1,3 +1,4 @@
+import { tier, weight } from './number-rules.js';
 import { Setting } from './setting.js';
 import { text } from './text-rules.js';
 
@@ -5,4 +6,20 @@ import { text } from './text-rules.js';
 export class ModelEntrySection {
   @Setting({ rule: text, required: true, example: 'local-qwen', description: 'Id of the upstream.' })
   upstream?: string;
+
+  @Setting({
+    rule: tier,
+    default: 1,
+    example: 2,
+    description: 'Lower = better: the next tier is only tried when nothing of the better ones can serve.',
+  })
+  tier?: number;
+
+  @Setting({
+    rule: weight,
+    default: 1,
+    example: 3,
+    description: 'Share of the requests within its tier under order: weighted; 0 = last resort.',
+  })
+  weight?: number;
 }

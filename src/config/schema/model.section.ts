@@ -1,8 +1,10 @@
 import type { PlainObject } from '../loader/plain-object.js';
 import { ModelEntrySection } from './model-entry.section.js';
+import { count } from './number-rules.js';
 import { Setting } from './setting.js';
 import { jsonObject, textsOrSections } from './structure-rules.js';
 import { text } from './text-rules.js';
+import { duration } from './tolerant-rules.js';
 
 /** One of `models:`: a name that clients ask for. */
 export class ModelSection {
@@ -19,9 +21,34 @@ export class ModelSection {
     section: ModelEntrySection,
     required: true,
     example: ['local-qwen', 'routerai-gpt4o'],
-    description: 'Ids of upstreams, at least one, none twice; the order is the priority.',
+    description:
+      'Ids of upstreams, or entries with more to say; at least one, no plain id twice; the order is the priority.',
   })
   upstreams?: (string | ModelEntrySection)[];
+
+  @Setting({
+    rule: text,
+    default: 'listed',
+    example: 'weighted',
+    description:
+      'Order within a tier: listed, weighted, least_busy, fastest, or the name of a routing policy of a plugin.',
+  })
+  order?: string;
+
+  @Setting({
+    rule: count,
+    example: 4,
+    description: 'Attempts for one request at most, each key counted; absent = as many as the list has.',
+  })
+  max_attempts?: number;
+
+  @Setting({
+    rule: duration,
+    tolerated: true,
+    example: 'PT3M',
+    description: 'Time for one request over all its attempts; absent or PT0S = no limit.',
+  })
+  deadline?: unknown;
 
   @Setting({
     rule: jsonObject,

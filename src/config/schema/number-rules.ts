@@ -18,6 +18,22 @@ export const port: Rule = simpleRule('port', { type: 'integer', minimum: 0, maxi
     : `must be a whole number from 0 (any free port) to 65535, not ${show(value)}${unquote(value)}`;
 });
 
+export const tier: Rule = simpleRule('tier', { type: 'integer' }, (value) => {
+  const valid = typeof value === 'number' && Number.isSafeInteger(value);
+  return valid ? null : `must be a whole number (lower = better), not ${show(value)}${unquote(value)}`;
+});
+
+export const weight: Rule = simpleRule('weight', { type: 'number', minimum: 0 }, (value) => {
+  const valid = typeof value === 'number' && Number.isFinite(value) && value >= 0;
+  return valid ? null : `must be a number ≥ 0 (0 = last resort), not ${show(value)}${unquote(value)}`;
+});
+
+/** How often something may be done: at least once. */
+export const count: Rule = simpleRule('count', { type: 'integer', minimum: 1 }, (value) => {
+  const valid = typeof value === 'number' && Number.isSafeInteger(value) && value >= 1;
+  return valid ? null : `must be a whole number ≥ 1, not ${show(value)}${unquote(value)}`;
+});
+
 const UNITS: Readonly<Record<string, number>> = {
   '': 1,
   B: 1,

@@ -4,7 +4,7 @@ import { ProviderSection } from './provider.section.js';
 import { ServerSection } from './server.section.js';
 import { Setting } from './setting.js';
 import { section, sections } from './structure-rules.js';
-import { textList } from './text-rules.js';
+import { text, textList } from './text-rules.js';
 import { UpstreamSection } from './upstream.section.js';
 
 /** The whole file. The lists hold plain mappings: each entry is checked as a section of its own. */
@@ -35,6 +35,13 @@ export class RootSection {
     description: 'Names that clients ask for, each with its upstreams in order of priority.',
   })
   models?: unknown[];
+
+  @Setting({
+    rule: text,
+    example: 'AUTO',
+    description: 'Name of the model that takes requests for unknown names; absent = they get 404.',
+  })
+  default_model?: string;
 
   @Setting({
     rule: sections(PluginSection, 'plugin', false),

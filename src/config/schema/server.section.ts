@@ -1,6 +1,6 @@
 import { byteSize, port } from './number-rules.js';
 import { Setting } from './setting.js';
-import { host, origins } from './text-rules.js';
+import { flag, host, oneOf, origins } from './text-rules.js';
 import { duration } from './tolerant-rules.js';
 
 /** `server:`: how the service itself listens and behaves. */
@@ -50,4 +50,29 @@ export class ServerSection {
     description: 'Origins whose web pages may call the service; "*" = any; empty = CORS is off.',
   })
   cors?: string[];
+
+  @Setting({
+    rule: flag,
+    default: false,
+    description:
+      'Whether clients may narrow the choice of upstreams by x-llm-proxy-tier, x-llm-proxy-providers and x-llm-proxy-tags.',
+  })
+  allow_hints?: boolean;
+
+  @Setting({
+    rule: flag,
+    default: false,
+    description:
+      'Whether provider/real-model and provider:real-model reach an upstream without a model entry.',
+  })
+  direct?: boolean;
+
+  @Setting({
+    rule: oneOf('expose', ['full', 'ids', 'none']),
+    default: 'ids',
+    example: 'none',
+    description:
+      'What answers show of the back end: ids of upstreams and providers; full = the real model too; none = nothing.',
+  })
+  expose?: string;
 }

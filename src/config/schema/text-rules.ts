@@ -20,6 +20,14 @@ export const flag: Rule = simpleRule('flag', { type: 'boolean' }, (value) => {
   return `must be true or false, not ${show(value)}${typeof value === 'string' ? ' (YAML 1.2: yes, no, on and off are texts)' : ''}`;
 });
 
+/** One word out of a few. */
+export function oneOf(name: string, words: readonly string[]): Rule {
+  const listed = words.slice(0, -1).join(', ');
+  return simpleRule(name, { enum: words }, (value) =>
+    words.includes(value as string) ? null : `must be ${listed} or ${words.at(-1)}, not ${show(value)}`,
+  );
+}
+
 const HOST = 'must be a host name or an address such as 0.0.0.0, 127.0.0.1 or "::1"';
 export const host: Rule = simpleRule('host', { type: 'string', minLength: 1 }, (value) => {
   if (typeof value !== 'string') return notText(value);

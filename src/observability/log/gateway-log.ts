@@ -73,6 +73,16 @@ export class GatewayLog {
     );
   }
 
+  /** A name that no model has was taken to the default model. */
+  defaulted(requestId: string, asked: string, model: string): void {
+    const name = printable(model);
+    const shown = printable(asked, 100);
+    this.logger.warn(
+      { request_id: requestId, model: name, requested_model: shown },
+      `chat model=${name} takes the unknown name "${shown}" (default_model)`,
+    );
+  }
+
   /** The summary line of a request that the proxy answered itself. `detail` stands in brackets. */
   rejected(requestId: string, model: string, status: number, message: string, detail = ''): void {
     const name = printable(model);

@@ -2,7 +2,14 @@ import type { GatewayError } from '../../common/errors/gateway-error.js';
 
 /** Label of `llm_proxy_rejected_total` (spec 01 §9). */
 export type RejectionReason =
-  'busy' | 'cooling' | 'failed' | 'bad_request' | 'unknown_model' | 'too_large' | 'shutting_down';
+  | 'busy'
+  | 'cooling'
+  | 'failed'
+  | 'bad_request'
+  | 'unknown_model'
+  | 'too_large'
+  | 'shutting_down'
+  | 'no_candidates';
 
 /** A map, since a plugin's refusal may bring any code. */
 const BY_CODE: ReadonlyMap<string, RejectionReason> = new Map([
@@ -12,6 +19,7 @@ const BY_CODE: ReadonlyMap<string, RejectionReason> = new Map([
   ['model_not_found', 'unknown_model'],
   ['request_too_large', 'too_large'],
   ['shutting_down', 'shutting_down'],
+  ['no_candidates', 'no_candidates'],
 ]);
 
 /** How an error of our own is counted; null for the service's own failures, which are no rejection. */

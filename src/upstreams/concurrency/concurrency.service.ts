@@ -15,7 +15,7 @@ export interface Claimable {
 export interface ClaimRefusal {
   /** True where at least one candidate is alive (and therefore full). */
   readonly someAlive: boolean;
-  /** Time until the first resting one is back; 0 without one. */
+  /** Time until the first closed one opens by itself; Infinity where none does. */
   readonly soonestMs: number;
 }
 
@@ -52,11 +52,12 @@ export class ConcurrencyService {
     const now = this.clock.now();
     let someAlive = false;
     let soonestMs = Infinity;
-    for (const { upstream } of candidates) {
-      const restingMs = upstream.restingMs(now);
-      if (restingMs === 0) someAlive = true;
-      else soonestMs = Math.min(soonestMs, restingMs);
+    for (const { gates, upstream } of candidates) {
+      let closedMs = upstream.restingMs(now);
+      for (const gate of gates ?? []) closedMs = Math.max(closedMs, gate.closedMs());
+      if (closedMs === 0) someAlive = true;
+      else soonestMs = Math.min(soonestMs, closedMs);
     }
-    return { someAlive, soonestMs: soonestMs === Infinity ? 0 : soonestMs };
+    return { someAlive, soonestMs };
   }
 }

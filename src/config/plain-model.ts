@@ -1,0 +1,15 @@
+import type { ModelConfig, UpstreamConfig } from './gateway-config.js';
+
+/** A model that the file does not name: for probes, and for upstreams that are addressed directly. */
+export function plainModel(name: string, upstreams: readonly UpstreamConfig[]): ModelConfig {
+  return {
+    name,
+    entries: upstreams.map((upstream) => ({ upstream, tier: 1, weight: 1 })),
+    upstreams,
+    patch: null,
+    order: 'listed',
+    maxAttempts: Infinity,
+    deadlineMs: 0,
+    detailed: false,
+  };
+}

@@ -1,0 +1,57 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { noCandidates } from '../common/errors/catalogue.js';
+import type { Plan, LeftOut } from './plan.js';
+import type { Candidate } from './candidate.js';
+import type { SkipReason } from '../contracts/gate.js';
+
+const TIER = 'x-llm-proxy-tier';
+const PROVIDERS = 'x-llm-proxy-providers';
+
+/**
+ * Narrows a plan to what the client's hint headers leave. Throws a 400 for one that cannot be read, or when nothing is
+ * left; the very plan where there is no hint.
+ */
+export function narrowed(plan: Plan, headers: Readonly<IncomingHttpHeaders>): Plan {
+  let result = plan;
+  const tier = headers[TIER];
+  if (tier !== undefined) {
+    const lowest = tierOf(tier);
+    result = keep(result, TIER, 'tier', ({ entry }) => entry.tier >= lowest);
+  }
+  const providers = headers[PROVIDERS];
+  if (providers !== undefined) {
+    const ids = listOf(providers);
+    result = keep(result, PROVIDERS, 'hint', ({ upstream }) => ids.has(upstream.config.provider.id));
+  }
+  return result;
+}
+
+function keep(
+  plan: Plan,
+  header: string,
+  reason: SkipReason,
+  wanted: (candidate: Candidate) => boolean,
+): Plan {
+  const candidates = plan.candidates.filter(wanted);
+  if (candidates.length === 0) throw noCandidates(header, 'leaves no upstream for this model');
+  const leftOut: LeftOut[] = plan.candidates
+    .filter((candidate) => !wanted(candidate))
+    .map((candidate) => ({ candidate, reason }));
+  return { ...plan, candidates, leftOut: [...plan.leftOut, ...leftOut] };
+}
+
+function tierOf(value: string | string[]): number {
+  const text = String(value).trim();
+  const tier = /^-?\d{1,15}$/.test(text) ? Number(text) : NaN;
+  if (Number.isNaN(tier)) throw noCandidates(TIER, 'must be one whole number');
+  return tier;
+}
+
+function listOf(value: string | string[]): ReadonlySet<string> {
+  const ids = String(value)
+    .split(',')
+    .map((id) => id.trim())
+    .filter((id) => id !== '');
+  if (ids.length === 0) throw noCandidates(PROVIDERS, 'must be a list of provider ids, such as a,b');
+  return new Set(ids);
+}

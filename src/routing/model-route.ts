@@ -1,0 +1,72 @@
+import type { ModelConfig } from '../config/gateway-config.js';
+import type { Exchange } from '../contracts/exchange.js';
+import type { RoutingChoice, RoutingPolicy } from '../contracts/routing-policy.js';
+import type { Candidate } from './candidate.js';
+import type { Plan } from './plan.js';
+
+/** A candidate as a policy sees it. */
+class Choice implements RoutingChoice {
+  constructor(readonly candidate: Candidate) {}
+
+  get upstream() {
+    return this.candidate.upstream.config;
+  }
+
+  get entry() {
+    return this.candidate.entry;
+  }
+
+  get active(): number {
+    return this.candidate.upstream.slots.active;
+  }
+
+  get limit(): number {
+    return this.candidate.upstream.slots.limit;
+  }
+
+  get firstByteMs(): number | null {
+    return this.candidate.upstream.firstByte.ms;
+  }
+}
+
+/** A model's candidates by tier, and how they are ordered within one. Lives with the configuration. */
+export class ModelRoute {
+  /** In the order of tiers and, within one, of the file. */
+  readonly candidates: readonly Candidate[];
+  readonly #tiers: readonly (readonly Choice[])[];
+  readonly #listed: Plan;
+
+  constructor(
+    readonly model: ModelConfig,
+    candidates: readonly Candidate[],
+    /** Null = as listed. */
+    readonly policy: RoutingPolicy | null,
+  ) {
+    const tiers = Map.groupBy(candidates, ({ entry }) => entry.tier);
+    const rising = [...tiers].sort(([a], [b]) => a - b).map(([, members]) => members);
+    this.candidates = rising.flat();
+    this.#tiers = rising.map((members) => members.map((candidate) => new Choice(candidate)));
+    this.#listed = { model, candidates: this.candidates, maxAttempts: model.maxAttempts, leftOut: [] };
+  }
+
+  /** The order for one request. Throws what the policy throws. */
+  plan(exchange: Exchange): Plan {
+    const { policy } = this;
+    if (policy === null) return this.#listed;
+    const candidates = this.#tiers.flatMap((tier) => ordered(tier, policy, exchange));
+    return { ...this.#listed, candidates };
+  }
+
+  get listed(): Plan {
+    return this.#listed;
+  }
+}
+
+/** Each member once, whatever the policy gave back. */
+function ordered(tier: readonly Choice[], policy: RoutingPolicy, exchange: Exchange): Candidate[] {
+  if (tier.length < 2) return tier.map(({ candidate }) => candidate);
+  const known: ReadonlySet<RoutingChoice> = new Set(tier);
+  const wanted = new Set(policy.order(tier, exchange).filter((choice) => known.has(choice)) as Choice[]);
+  for (const choice of tier) wanted.add(choice);
+  return Array.from(wanted, ({ candidate }) => candidate);
+}

@@ -1,0 +1,43 @@
+import { Injectable } from '@nestjs/common';
+import { DiscoveryService, Reflector } from '@nestjs/core';
+import { PluginSetupError } from '../common/errors/plugin-setup-error.js';
+import { printable } from '../common/text/mask.js';
+import { ROUTING_POLICY_METADATA, type RoutingPolicy } from '../contracts/routing-policy.js';
+
+/** Finds every provider marked with `@RegisterRoutingPolicy`, built-in or a plugin's, once. */
+@Injectable()
+export class PolicyExplorer {
+  #policies: ReadonlyMap<string, RoutingPolicy> | null = null;
+
+  constructor(
+    private readonly discovery: DiscoveryService,
+    private readonly reflector: Reflector,
+  ) {}
+
+  /** `path` is where the file names it. Throws, with a text for people, for a name that nobody registered. */
+  policy(name: string, path: string): RoutingPolicy {
+    const policies = (this.#policies ??= this.#explore());
+    const policy = policies.get(name);
+    if (policy !== undefined) return policy;
+    const known = ['listed', ...policies.keys()].sort().join(', ');
+    throw new PluginSetupError(
+      `${path}: no routing policy has the name "${printable(name, 60)}"; known: ${known}`,
+    );
+  }
+
+  #explore(): ReadonlyMap<string, RoutingPolicy> {
+    const found = new Map<string, RoutingPolicy>();
+    for (const { metatype, instance } of this.discovery.getProviders()) {
+      if (typeof metatype !== 'function' || !instance) continue;
+      const name = this.reflector.get<string | undefined>(ROUTING_POLICY_METADATA, metatype);
+      if (name === undefined || found.get(name) === instance) continue;
+      if (found.has(name) || name === 'listed') {
+        throw new PluginSetupError(
+          `two routing policies are registered as "${name}"; give one of them another name in @RegisterRoutingPolicy`,
+        );
+      }
+      found.set(name, instance as RoutingPolicy);
+    }
+    return found;
+  }
+}
