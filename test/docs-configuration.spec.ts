@@ -33,6 +33,11 @@ function pathsOf(value: unknown, path: string): string[] {
   });
 }
 
+/** Blocks that are whole files. */
+function examplesOf(text: string): string[] {
+  return [...text.matchAll(/^```yaml\n([\s\S]*?)^```$/gm)].map(([, block]) => block ?? '');
+}
+
 /** Rows of tables about keys of the file: path → default. */
 const rows = new Map(
   [...page.matchAll(/^\| `([a-z][a-z_[\].]*)` +\| ([^|]+?) +\|/gm)].map(([, path, byDefault]) => [
@@ -59,15 +64,18 @@ describe('docs/configuration.md', () => {
     },
   );
 
-  const blocks = [...page.matchAll(/^```yaml\n([\s\S]*?)^```$/gm)].map(([, block]) => block ?? '');
+  const blocks = examplesOf(page);
   it('has examples', () => {
     expect(blocks.length).toBeGreaterThan(3);
   });
-  it.each(blocks)('has an example that loads without a warning: %#', (block) => {
-    const result = loadConfig({ text: block }, environment);
-    expect(result.ok ? [] : result.problems.map(formatProblem)).toEqual([]);
-    expect(result.warnings).toEqual([]);
-  });
+  it.each([...blocks, ...examplesOf(read('docs/recovery.md'))])(
+    'has an example that loads without a warning: %#',
+    (block) => {
+      const result = loadConfig({ text: block }, environment);
+      expect(result.ok ? [] : result.problems.map(formatProblem)).toEqual([]);
+      expect(result.warnings).toEqual([]);
+    },
+  );
 });
 
 describe('config/config.example.yaml', () => {

@@ -11,6 +11,7 @@ const COLUMNS = [
   'backoff',
   'first byte',
   'probe',
+  'recovery',
   'request timeout',
   'think tags',
 ] as const;
@@ -41,7 +42,8 @@ function rowOf(upstream: UpstreamConfig): string[] {
     upstream.limit === Infinity ? '∞' : String(upstream.limit),
     backoffOf(upstream),
     timeOf(upstream.firstByteTimeoutMs, 'off'),
-    timeOf(upstream.probeIntervalMs, 'off'),
+    probeOf(upstream),
+    upstream.recovery,
     timeOf(upstream.requestTimeoutMs, '∞'),
     upstream.thinkTags,
   ];
@@ -50,6 +52,12 @@ function rowOf(upstream: UpstreamConfig): string[] {
 function backoffOf({ backoff, provider }: UpstreamConfig): string {
   if (backoff !== null) return `${backoff.text} (own)`;
   return provider.backoff === null ? 'none' : `${provider.backoff.text} (shared)`;
+}
+
+function probeOf({ probe, probeIntervalMs, recovery }: UpstreamConfig): string {
+  if (recovery === 'half_open' || recovery === 'timer' || probeIntervalMs === 0) return 'off';
+  const how = probe.mode === 'get' ? ` GET ${cell(probe.path)}` : '';
+  return `${formatDuration(probeIntervalMs)}${how}${probe.wake === 'trial' ? ' → trial' : ''}`;
 }
 
 function timeOf(ms: number, zero: string): string {

@@ -49,6 +49,26 @@ export interface DurationSetting {
   readonly ms: number;
 }
 
+/** How long what failed rests: `ms` is the cap of the ladder. */
+export interface BackoffSetting extends DurationSetting {
+  /** First rest of a streak. */
+  readonly baseMs: number;
+}
+
+/** What brings a resting upstream back before its rest has ended: probes, real requests as trials, both, or nothing. */
+export type RecoveryMode = 'probe' | 'half_open' | 'both' | 'timer';
+
+/** How a background probe asks. */
+export interface ProbeConfig {
+  readonly mode: 'completion' | 'get';
+  /** Of `get`: from the root of the host. */
+  readonly path: string;
+  /** Of `get`: statuses that mean alive; at least one. */
+  readonly expect: readonly number[];
+  /** What a success means: back in the pool, or that a request may try it. */
+  readonly wake: 'full' | 'trial';
+}
+
 export interface ProviderConfig {
   readonly id: string;
   /** http(s), without trailing slash, query, fragment or userinfo. */
@@ -62,8 +82,8 @@ export interface ProviderConfig {
   readonly sessionHeader: string | null;
   readonly reasoningField: string | null;
   readonly reasoningEmptyOk: boolean;
-  /** Cap of the counter that this provider's upstreams without their own share; null = none. */
-  readonly backoff: DurationSetting | null;
+  /** Of the counter that this provider's upstreams without their own share; null = none. */
+  readonly backoff: BackoffSetting | null;
   readonly firstByteTimeout: DurationSetting | null;
   readonly probeInterval: DurationSetting | null;
 }
@@ -79,13 +99,17 @@ export interface UpstreamConfig {
   /** Upstream → provider → off. */
   readonly thinkTags: ThinkTagsMode;
   /** Own backoff counter; null = the provider's shared one, or none. */
-  readonly backoff: DurationSetting | null;
+  readonly backoff: BackoffSetting | null;
   readonly firstByteTimeout: DurationSetting | null;
   readonly probeInterval: DurationSetting | null;
   /** Effective, upstream → provider → 30 s; 0 = off. */
   readonly firstByteTimeoutMs: number;
   /** Effective, upstream → provider → 1 s; 0 = off. */
   readonly probeIntervalMs: number;
+  /** Effective, upstream → provider → `probe`. */
+  readonly recovery: RecoveryMode;
+  /** Effective, each key upstream → provider → default. */
+  readonly probe: ProbeConfig;
   /** Effective, upstream → provider → server; 0 = no limit. */
   readonly requestTimeoutMs: number;
 }

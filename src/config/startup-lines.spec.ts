@@ -5,6 +5,7 @@ import type { GatewayConfig } from './gateway-config.js';
 import { formatProblem, type ConfigProblem } from './loader/config-problem.js';
 import { loadConfig } from './loader/load-config.js';
 import { startupLines } from './startup-lines.js';
+import * as small from '../../test/support/small-config.js';
 
 function load(value: unknown): { config: GatewayConfig; warnings: readonly ConfigProblem[] } {
   const result = loadConfig({ text: JSON.stringify(value) }, {});
@@ -77,13 +78,37 @@ describe('checkReport', () => {
       'PT15M (own)',
       'PT30S',
       'off',
+      'probe',
       'PT5M',
       'off',
     ]);
     expect(report).toContain(
-      'mini      routerai  gpt-4o-mini  ∞      P1M (shared)  PT30S       PT1S   PT5M             off',
+      'mini      routerai  gpt-4o-mini  ∞      P1M (shared)  PT30S       PT1S   probe     PT5M             off',
     );
-    expect(row('qwen')).toEqual(['qwen', 'local', 'qwen', '∞', 'none', 'PT20S', 'PT1S', '∞', 'split']);
+    expect(row('qwen')).toEqual([
+      'qwen',
+      'local',
+      'qwen',
+      '∞',
+      'none',
+      'PT20S',
+      'PT1S',
+      'probe',
+      '∞',
+      'split',
+    ]);
+  });
+  it.each([
+    ['half_open', '', ['off', 'half_open']],
+    ['both', 'probe: { mode: get, path: /api/version }', ['PT1S GET /api/version', 'both']],
+    ['probe', 'probe: { wake: trial }', ['PT1S → trial', 'probe']],
+    ['timer', '', ['off', 'timer']],
+  ])('shows how an upstream recovers: %s', (recovery, u, shown) => {
+    const loaded = small.load(small.file({ p: `backoff: PT5M, recovery: ${recovery}`, u }));
+    const row = checkReport(loaded.config, [])
+      .split('\n')
+      .find((line) => line.startsWith('u '));
+    expect(row?.split(/ {2,}/).slice(6, 8)).toEqual(shown);
   });
   it('shows the chain of every model, the warnings, and no secret', () => {
     expect(report).toContain('my-gpt  qwen → gpt4o\n');

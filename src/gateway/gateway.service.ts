@@ -111,8 +111,8 @@ export class GatewayService {
       if (exchange.givenUp !== null) throw shuttingDown();
       if (exchange.attempts.length >= plan.maxAttempts || this.#late(exchange))
         return this.#none(exchange, plan, sink);
-      if (this.log.debugEnabled) this.#logSkipped(exchange, plan, tried);
       const claim = this.concurrency.claim(plan.candidates, tried);
+      if (this.log.debugEnabled) this.#logSkipped(exchange, plan, tried, claim);
       if (claim === null) return this.#none(exchange, plan, sink);
       const ending = await this.#serve(exchange, claim, sink);
       if (ending !== null) return ending;
@@ -134,7 +134,7 @@ export class GatewayService {
       // Trap: a plugin's `appliesTo` may throw here, after the slot was taken.
       const target = this.pipelines.target(candidate);
       if (this.log.debugEnabled)
-        this.log.claimed(exchange.id, target.logged, String(candidate.upstream.slots));
+        this.log.claimed(exchange.id, target.logged, String(candidate.upstream.slots), lease.trial);
       const outcome = await this.runner.run(exchange, target, sink);
       this.book.add(exchange, target, lease, outcome);
       if (!outcome.answered && exchange.givenUp !== 'client_gone') return null;
@@ -223,16 +223,20 @@ export class GatewayService {
     }
   }
 
-  #logSkipped(exchange: GatewayExchange, plan: Plan, tried: ReadonlySet<Upstream> | null): void {
+  /** Those that rest and stand before the claimed one. */
+  #logSkipped(
+    exchange: GatewayExchange,
+    plan: Plan,
+    tried: ReadonlySet<Upstream> | null,
+    claim: Claim<Candidate> | null,
+  ): void {
     const now = this.clock.now();
     for (const candidate of plan.candidates) {
+      if (candidate === claim?.candidate) return;
       const { upstream } = candidate;
       const restingMs = upstream.restingMs(now);
-      if (restingMs > 0 && !tried?.has(upstream)) {
+      if (restingMs > 0 && !tried?.has(upstream))
         this.log.skipped(exchange.id, this.pipelines.target(candidate).logged, restingMs);
-      } else if (upstream.slots.free) {
-        return;
-      }
     }
   }
 }

@@ -32,8 +32,10 @@ export class OutcomeBook {
     });
     this.#time(target, outcome);
     if (result === 'ok') upstream.backoff?.succeeded();
+    if (lease.trial) this.log.tried(exchange.id, target.logged, result);
     if (failure === undefined || result === 'cancelled') return;
-    const restMs = upstream.backoff?.failed(this.clock.now(), lease.startedAt, failure.retryAfterMs) ?? 0;
+    const restMs =
+      upstream.backoff?.failed(this.clock.now(), lease.startedAt, failure.retryAfterMs, lease.trial) ?? 0;
     this.log.failedOver(exchange.id, target.logged, failure, restMs, outcome.answered);
     if (outcome.attempt !== undefined) this.#tellFailover(exchange, outcome.attempt, failure);
   }

@@ -8,10 +8,11 @@ import type { ProbeSender } from '../contracts/ports.js';
 import { UpstreamRegistry } from '../upstreams/upstream.registry.js';
 import { AttemptShaper } from './attempt.shaper.js';
 import type { CompiledTarget } from './compiled-target.js';
+import { GetProbeRun } from './get-probe-run.js';
 import { GatewayExchange } from './gateway-exchange.js';
 import { PipelineCompiler } from './pipeline.compiler.js';
 import { ProbeRun } from './probe-run.js';
-import { upstreamRequest } from './upstream-request.js';
+import { getProbeRequest, upstreamRequest } from './upstream-request.js';
 
 /** Where the upstream has no first-byte window of its own. */
 const DEFAULT_WINDOW_MS = 30_000;
@@ -25,7 +26,10 @@ const PROBE_BODY = Buffer.from(
   }),
 );
 
-/** Sends background probes through the same stages as requests: patches, backfill, session header, headers. */
+/**
+ * Sends background probes: a small completion through the same stages as requests (patches, backfill, session header,
+ * headers), or a GET with nothing but key and headers.
+ */
 @Injectable()
 export class GatewayProbeSender implements ProbeSender {
   readonly #targets = new Map<string, CompiledTarget>();
@@ -40,6 +44,13 @@ export class GatewayProbeSender implements ProbeSender {
     const windowMs = upstream.firstByteTimeoutMs > 0 ? upstream.firstByteTimeoutMs : DEFAULT_WINDOW_MS;
     try {
       const target = this.#target(upstream);
+      if (upstream.probe.mode === 'get') {
+        const { client } = target.candidate.upstream;
+        const request = getProbeRequest(target, upstream.probe.path);
+        return await new GetProbeRun(client, request, upstream.probe.expect, timerDelay(windowMs)).run(
+          signal,
+        );
+      }
       const exchange = new GatewayExchange({
         id: `probe-${randomUUID()}`,
         headers: {},

@@ -34,3 +34,8 @@ export function upstreamRequest(
   headers.push('content-length', String(bodyBytes));
   return { method: 'POST', path: target.path + client.query, headers, body: body.parts(), bodyBytes };
 }
+
+/** A request without a body: key and fixed headers. No stage sees it, since there is nothing to shape. */
+export function getProbeRequest({ ownHeaders, fixedHeaders }: CompiledTarget, path: string): UpstreamRequest {
+  return { method: 'GET', path, headers: [...ownHeaders, ...fixedHeaders], body: null, bodyBytes: 0 };
+}

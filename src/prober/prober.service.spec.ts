@@ -177,6 +177,47 @@ describe('ProberService', () => {
     expect(scheduler.getIntervals()).toEqual([]);
   });
 
+  it.each([
+    ['probe', 1],
+    ['both', 1],
+    ['half_open', 0],
+    ['timer', 0],
+  ])('with recovery: %s sends %d', async (recovery, count) => {
+    const { sender, fail, scheduler } = setUp([{ backoff: 'PT1M', probe_interval: 'PT0.6S', recovery }]);
+    fail(0);
+    expect(scheduler.getIntervals()).toHaveLength(count);
+    await after(1000);
+    expect(sender.probes).toHaveLength(count);
+  });
+
+  it('with wake: trial lets requests try, and takes that back, without ending the rest', async () => {
+    const { all, sender, pings, fail } = setUp([
+      { backoff: 'PT1H', probe_interval: 'PT0.2S', probe: { wake: 'trial' } },
+    ]);
+    const [upstream] = all as [Upstream];
+    fail(0);
+    const open = () => upstream.recovery?.trialOpen(performance.now());
+    expect(open()).toBe(false);
+    await after(200);
+    await sender.last.answer(true);
+    expect([open(), upstream.backoff?.streak, upstream.restingMs(performance.now())]).toEqual([true, 1, 800]);
+    await after(200);
+    await sender.last.answer(false);
+    expect(open()).toBe(false);
+    expect(pings).toEqual(['u0 ok', 'u0 fail']);
+  });
+
+  it('takes no permission from a probe that was asked before the present rest', async () => {
+    const { all, sender, fail } = setUp([
+      { backoff: 'PT1H', probe_interval: 'PT0.2S', probe: { wake: 'trial' } },
+    ]);
+    fail(0);
+    await after(200);
+    fail(0);
+    await sender.last.answer(true);
+    expect(all[0]?.recovery?.trialOpen(performance.now())).toBe(false);
+  });
+
   it('does not turn a huge interval into one of a millisecond', async () => {
     const { sender, fail } = setUp([{ backoff: 'P1Y', probe_interval: 'P1Y' }]);
     fail(0, 200 * 24 * 3_600_000);

@@ -5,12 +5,14 @@ import { CLOCK, PROBE_SENDER, type ProbeSender } from '../contracts/ports.js';
 import { GatewayLog } from '../observability/log/gateway-log.js';
 import { GatewayMetrics } from '../observability/metrics/gateway.metrics.js';
 import type { Backoff } from '../upstreams/backoff/backoff.js';
+import { sendsProbes } from '../upstreams/backoff/recovery.js';
 import type { Upstream } from '../upstreams/upstream.js';
 import { UpstreamRegistry } from '../upstreams/upstream.registry.js';
 
 /**
  * Wakes resting upstreams: while one rests, a small request each interval asks whether it is back. Owns the intervals,
  * which exist only while something rests. Probes take no slot, never overlap for one upstream, never lengthen a rest.
+ * What a success means is the upstream's `probe.wake`.
  */
 @Injectable()
 export class ProberService implements OnModuleInit, OnApplicationShutdown {
@@ -30,7 +32,7 @@ export class ProberService implements OnModuleInit, OnApplicationShutdown {
   onModuleInit(): void {
     for (const upstream of this.registry.all) {
       const { backoff } = upstream;
-      if (backoff === null || upstream.config.probeIntervalMs === 0) continue;
+      if (backoff === null || !sendsProbes(upstream.config)) continue;
       backoff.onRest(() => this.#watch(upstream, backoff));
     }
   }
@@ -64,13 +66,16 @@ export class ProberService implements OnModuleInit, OnApplicationShutdown {
 
   async #probe(upstream: Upstream, backoff: Backoff): Promise<void> {
     const controller = new AbortController();
+    const { restNumber } = backoff;
     this.#running.set(upstream, controller);
     const alive = await this.sender.probe(upstream.config, controller.signal);
     this.#running.delete(upstream);
     if (controller.signal.aborted) return;
     const provider = upstream.config.provider.id;
     this.metrics.probed(upstream.id, provider, alive);
-    this.log.probed(upstream.id, provider, alive);
-    if (alive) backoff.succeeded();
+    const { wake } = upstream.config.probe;
+    this.log.probed(upstream.id, provider, alive, wake);
+    if (wake === 'trial') upstream.recovery?.probed(alive, restNumber);
+    else if (alive) backoff.succeeded();
   }
 }

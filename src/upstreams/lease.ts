@@ -1,14 +1,24 @@
+import type { Recovery } from './backoff/recovery.js';
 import type { Upstream } from './upstream.js';
 
-/** One slot held for one attempt. Released exactly once, however often it is asked. */
+/**
+ * One slot held for all attempts on one upstream, and the place of a trial where it is one. Released exactly once,
+ * however often it is asked.
+ */
 export class Lease {
   #held = true;
 
-  /** `startedAt` is monotonic. The slot must have been claimed already. */
+  /** `startedAt` is monotonic. The slot, and the place of a trial, must have been taken already. */
   constructor(
     readonly upstream: Upstream,
     readonly startedAt: number,
+    private readonly trialOf: Recovery | null = null,
   ) {}
+
+  /** True where the upstream rests and this request tries whether it is back. */
+  get trial(): boolean {
+    return this.trialOf !== null;
+  }
 
   get held(): boolean {
     return this.#held;
@@ -18,5 +28,6 @@ export class Lease {
     if (!this.#held) return;
     this.#held = false;
     this.upstream.slots.release();
+    this.trialOf?.giveBackTrial();
   }
 }

@@ -135,7 +135,7 @@ export class ScriptedUpstream {
 }
 
 function isProbe(request: ReceivedRequest): boolean {
-  return request.body.includes(PROBE_TEXT);
+  return request.method === 'GET' || request.body.includes(PROBE_TEXT);
 }
 
 function parseHead(head: string, connection: number): ReceivedRequest {

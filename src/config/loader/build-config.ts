@@ -1,7 +1,5 @@
 import { resolve } from 'node:path';
-import { parseDuration } from '../../common/time/duration.js';
 import type {
-  DurationSetting,
   Exposure,
   GatewayConfig,
   ModelConfig,
@@ -21,7 +19,9 @@ import type { ServerSection } from '../schema/server.section.js';
 import { parseThinkTags } from '../schema/tolerant-rules.js';
 import type { UpstreamSection } from '../schema/upstream.section.js';
 import { normalUrl } from '../schema/url-rule.js';
+import { durationOf } from './duration-setting.js';
 import type { Entries, Entry } from './read-entries.js';
+import { backoffOf, probeOf } from './recovery-settings.js';
 
 export const DEFAULTS = {
   host: '0.0.0.0',
@@ -91,7 +91,7 @@ function buildProvider(section: ProviderSection): ProviderConfig {
     sessionHeader: section.session_header?.toLowerCase() ?? null,
     reasoningField: section.reasoning_field ?? null,
     reasoningEmptyOk: section.reasoning_empty_ok ?? false,
-    backoff: durationOf(section.backoff),
+    backoff: backoffOf(section.backoff),
     firstByteTimeout: durationOf(section.first_byte_timeout),
     probeInterval: durationOf(section.probe_interval),
   };
@@ -114,11 +114,13 @@ function buildUpstream(
     limit: limitOf(own.max_concurrency === undefined ? inherited.max_concurrency : own.max_concurrency),
     patch: own.patch ?? null,
     thinkTags: thinkTagsOf(own.think_tags) ?? thinkTagsOf(inherited.think_tags) ?? 'off',
-    backoff: durationOf(own.backoff),
+    backoff: backoffOf(own.backoff),
     firstByteTimeout,
     probeInterval,
     firstByteTimeoutMs: (firstByteTimeout ?? provider.firstByteTimeout)?.ms ?? DEFAULTS.firstByteTimeoutMs,
     probeIntervalMs: (probeInterval ?? provider.probeInterval)?.ms ?? DEFAULTS.probeIntervalMs,
+    recovery: own.recovery ?? inherited.recovery ?? 'probe',
+    probe: probeOf(own.probe, inherited.probe),
     requestTimeoutMs: requestTimeout?.ms ?? server.requestTimeoutMs,
   };
 }
@@ -166,13 +168,6 @@ function buildPlugin({ index, section }: Entry<PluginSection>, origin: Origin): 
 
 function limitOf(limit: number | null | undefined): number {
   return limit === undefined || limit === null || limit === 0 ? Infinity : limit;
-}
-
-/** Null where the key is absent or its value was only warned about. */
-function durationOf(written: unknown): DurationSetting | null {
-  const text = typeof written === 'string' ? written.trim() : '';
-  const ms = parseDuration(text);
-  return ms === null ? null : { text, ms };
 }
 
 /** Null where the key is absent. */

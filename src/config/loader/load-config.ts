@@ -6,6 +6,7 @@ import { readFileText } from './file-text.js';
 import { Findings } from './findings.js';
 import { deepFreeze, isPlainObject } from './plain-object.js';
 import { readEntries } from './read-entries.js';
+import { checkRecovery } from './recovery-checks.js';
 import { checkReferences } from './references.js';
 import type { Environment } from './substitution.js';
 
@@ -67,7 +68,8 @@ function loadText(
   const findings = new Findings(source.lineOf);
   const entries = readEntries(root, findings, environment);
   checkReferences(entries, findings, policies);
-  const { problems, warnings } = findings;
-  if (problems.length > 0) return { ok: false, problems, warnings };
-  return { ok: true, config: deepFreeze(buildConfig(entries, origin)), warnings };
+  const { problems } = findings;
+  if (problems.length > 0) return { ok: false, problems, warnings: findings.warnings };
+  checkRecovery(entries, findings);
+  return { ok: true, config: deepFreeze(buildConfig(entries, origin)), warnings: findings.warnings };
 }

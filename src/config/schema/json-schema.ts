@@ -66,9 +66,10 @@ function propertySchema(setting: SettingOptions): JsonSchema {
 
 /** `null` for an optional key means that it is absent. */
 function orNull(schema: JsonSchema): JsonSchema {
-  const { type, enum: words, $ref } = schema;
+  const { type, enum: words, $ref, anyOf } = schema;
   if (Array.isArray(words)) return { ...schema, enum: [...new Set<unknown>([...words, null])] };
   if ($ref !== undefined) return { anyOf: [{ $ref }, { type: 'null' }] };
+  if (Array.isArray(anyOf)) return { ...schema, anyOf: [...(anyOf as unknown[]), { type: 'null' }] };
   const types = Array.isArray(type) ? type : [type];
   return { ...schema, type: [...new Set<unknown>([...types, 'null'])] };
 }

@@ -1,8 +1,12 @@
+import type { RecoveryMode } from '../gateway-config.js';
 import type { PlainObject } from '../loader/plain-object.js';
+import { BackoffSection } from './backoff.section.js';
 import { headerName, headers } from './header-rules.js';
 import { limit } from './number-rules.js';
+import { ProbeSection } from './probe.section.js';
+import { durationOr, RECOVERY_MODES, word } from './recovery-rules.js';
 import { Setting } from './setting.js';
-import { jsonObject } from './structure-rules.js';
+import { jsonObject, section } from './structure-rules.js';
 import { flag, secret, text } from './text-rules.js';
 import { duration, thinkTags } from './tolerant-rules.js';
 import { url } from './url-rule.js';
@@ -91,7 +95,8 @@ export class ProviderSection {
   reasoning_empty_ok?: boolean;
 
   @Setting({
-    rule: duration,
+    rule: durationOr(BackoffSection),
+    section: BackoffSection,
     tolerated: true,
     example: 'P1M',
     description:
@@ -114,6 +119,22 @@ export class ProviderSection {
     description: 'Interval of the small requests to a resting upstream; PT0S = off.',
   })
   probe_interval?: unknown;
+
+  @Setting({
+    rule: section(ProbeSection),
+    section: ProbeSection,
+    description: 'How a resting upstream is asked whether it is back.',
+  })
+  probe?: ProbeSection;
+
+  @Setting({
+    rule: word(RECOVERY_MODES),
+    default: 'probe',
+    example: 'half_open',
+    description:
+      'What brings a resting upstream back early: probe = small requests; half_open = real requests in the second half of the rest; both; timer = nothing.',
+  })
+  recovery?: RecoveryMode;
 
   @Setting({
     rule: duration,

@@ -1,7 +1,11 @@
+import type { RecoveryMode } from '../gateway-config.js';
 import type { PlainObject } from '../loader/plain-object.js';
+import { BackoffSection } from './backoff.section.js';
 import { limit } from './number-rules.js';
+import { ProbeSection } from './probe.section.js';
+import { durationOr, RECOVERY_MODES, word } from './recovery-rules.js';
 import { Setting } from './setting.js';
-import { jsonObject } from './structure-rules.js';
+import { jsonObject, section } from './structure-rules.js';
 import { text } from './text-rules.js';
 import { duration, thinkTags } from './tolerant-rules.js';
 
@@ -45,7 +49,8 @@ export class UpstreamSection {
   think_tags?: unknown;
 
   @Setting({
-    rule: duration,
+    rule: durationOr(BackoffSection),
+    section: BackoffSection,
     tolerated: true,
     example: 'PT15M',
     description:
@@ -68,6 +73,20 @@ export class UpstreamSection {
     description: "Overrides the provider's probe_interval; PT0S = off.",
   })
   probe_interval?: unknown;
+
+  @Setting({
+    rule: section(ProbeSection),
+    section: ProbeSection,
+    description: "Overrides the provider's probe, key by key.",
+  })
+  probe?: ProbeSection;
+
+  @Setting({
+    rule: word(RECOVERY_MODES),
+    example: 'both',
+    description: "Overrides the provider's recovery.",
+  })
+  recovery?: RecoveryMode;
 
   @Setting({
     rule: duration,

@@ -30,12 +30,25 @@ export class GatewayLog {
     return this.logger.isLevelEnabled('debug');
   }
 
-  claimed(requestId: string, target: LoggedTarget, slots: string): void {
+  /** `trial`: it rests, and this request tries whether it is back. */
+  claimed(requestId: string, target: LoggedTarget, slots: string, trial = false): void {
     if (!this.debugEnabled) return;
     const { model, upstream, provider } = target;
     this.logger.debug(
       { request_id: requestId, model, upstream, provider, active: slots },
-      `chat model=${model} upstream=${upstream} provider=${provider} active[${upstream}]=${slots}`,
+      `chat model=${model} upstream=${upstream} provider=${provider} active[${upstream}]=${slots}${trial ? ' trial' : ''}`,
+    );
+  }
+
+  /** What came of a trial; the failure of one has its own line as well. */
+  tried(requestId: string, target: LoggedTarget, result: AttemptResult): void {
+    if (!this.debugEnabled) return;
+    const { model, upstream, provider } = target;
+    const decided =
+      result === 'cancelled' || result === '4xx' ? 'decided nothing' : 'failed, stays in backoff';
+    this.logger.debug(
+      { request_id: requestId, model, upstream, provider, result },
+      `chat model=${model} upstream=${upstream} trial ${result === 'ok' ? 'ok, back in the pool' : decided}`,
     );
   }
 
@@ -135,10 +148,12 @@ export class GatewayLog {
     );
   }
 
-  probed(upstream: string, provider: string, ok: boolean): void {
+  /** `wake`: what a success means. */
+  probed(upstream: string, provider: string, ok: boolean, wake: 'full' | 'trial' = 'full'): void {
     const id = printable(upstream);
     const fields = { upstream: id, provider: printable(provider), result: ok ? 'ok' : 'fail' };
-    if (ok) this.logger.info(fields, `probe upstream=${id} ok, back in the pool`);
+    if (ok && wake === 'full') this.logger.info(fields, `probe upstream=${id} ok, back in the pool`);
+    else if (ok) this.logger.debug(fields, `probe upstream=${id} ok, a request may try it`);
     else this.logger.debug(fields, `probe upstream=${id} silent, stays in backoff`);
   }
 

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import type { DurationSetting, ProviderConfig, UpstreamConfig } from '../../config/gateway-config.js';
+import type { BackoffSetting, ProviderConfig, UpstreamConfig } from '../../config/gateway-config.js';
 import { BackoffService } from './backoff.service.js';
 
-const minute: DurationSetting = { text: 'PT1M', ms: 60_000 };
-const hour: DurationSetting = { text: 'PT1H', ms: 3_600_000 };
+const minute: BackoffSetting = { text: 'PT1M', ms: 60_000, baseMs: 1000 };
+const hour: BackoffSetting = { text: 'PT1H', ms: 3_600_000, baseMs: 5000 };
 
 function upstream(
   provider: string,
-  shared: DurationSetting | null,
-  own: DurationSetting | null,
+  shared: BackoffSetting | null,
+  own: BackoffSetting | null,
 ): UpstreamConfig {
   return { backoff: own, provider: { id: provider, backoff: shared } as ProviderConfig } as UpstreamConfig;
 }
@@ -30,6 +30,7 @@ describe('BackoffService', () => {
     service.counterFor(upstream('p', minute, null))?.failed(0, 0);
     expect(own?.capMs).toBe(3_600_000);
     expect(own?.streak).toBe(0);
+    expect(own?.failed(0, 0)).toBe(5000);
   });
 
   it('keeps providers apart, and gives none where nothing is configured', () => {

@@ -32,6 +32,64 @@ describe('Backoff', () => {
     expect(rests.every((rest) => Number.isFinite(rest) && rest > 0)).toBe(true);
   });
 
+  it('doubles from another first rest where one is given', () => {
+    expect(failInTurn(new Backoff({ capMs: 30_000, baseMs: 5000 }), 4)).toEqual([
+      5000, 10_000, 20_000, 30_000,
+    ]);
+    expect(failInTurn(new Backoff({ capMs: 2000, baseMs: 5000 }), 2)).toEqual([2000, 2000]);
+  });
+
+  it('knows its two halves, also of a rest that was prolonged', () => {
+    const backoff = new Backoff({ capMs: HOUR_MS });
+    expect(backoff.firstHalfMs(50)).toBe(0);
+    backoff.failed(100, 100);
+    expect([backoff.firstHalfMs(100), backoff.firstHalfMs(600), backoff.firstHalfMs(900)]).toEqual([
+      500, 0, 0,
+    ]);
+    backoff.failed(200, 50, 9900);
+    expect(backoff.firstHalfMs(200)).toBe(4900);
+    backoff.succeeded();
+    expect(backoff.firstHalfMs(200)).toBe(0);
+  });
+
+  it('rests after a failed trial at least as long as before, never above the cap', () => {
+    const backoff = new Backoff({ capMs: 60_000 });
+    backoff.failed(0, 0, 30_000);
+    expect(backoff.failed(30_500, 20_000, 0, true)).toBe(30_000);
+    expect(backoff.failed(60_000, 50_000, 45_000, true)).toBe(45_000);
+    // Prolonged beyond the cap by an old request's Retry-After.
+    backoff.failed(100_000, 10, 60_000);
+    expect(backoff.failed(150_000, 140_000, 0, true)).toBe(60_000);
+    expect(backoff.streak).toBe(4);
+    // One that is no trial climbs the ladder only.
+    expect(backoff.failed(220_000, 215_000)).toBe(16_000);
+  });
+
+  it('takes the failed trial of an earlier rest as part of the present one', () => {
+    const backoff = new Backoff({ capMs: 60_000 });
+    backoff.failed(0, 0);
+    backoff.failed(800, 700, 0, true);
+    expect(backoff.failed(900, 710, 0, true)).toBe(1900);
+    expect(backoff.streak).toBe(2);
+  });
+
+  it('begins a new streak with a failed trial after another trial succeeded', () => {
+    const backoff = new Backoff({ capMs: 60_000 });
+    backoff.failed(0, 0, 30_000);
+    backoff.succeeded();
+    expect(backoff.failed(21_000, 20_000, 0, true)).toBe(1000);
+    expect(backoff.streak).toBe(1);
+  });
+
+  it('gives a place of a trial only where one is free, and takes back only what it gave', () => {
+    const backoff = new Backoff({ capMs: 60_000 });
+    expect([backoff.takeTrial(1), backoff.takeTrial(1), backoff.takeTrial(2)]).toEqual([true, false, true]);
+    backoff.giveBackTrial();
+    expect(backoff.trials).toBe(1);
+    backoff.giveBackTrial();
+    expect(() => backoff.giveBackTrial()).toThrow('nobody held');
+  });
+
   it('is not resting before a failure, and takes traffic again when the rest ends by time', () => {
     const backoff = new Backoff({ capMs: HOUR_MS });
     expect(backoff.restingMs(0)).toBe(0);

@@ -1,15 +1,16 @@
-/** First rest after a failure; each further one of a streak doubles it. */
-const BASE_MS = 1000;
-
 export interface BackoffOptions {
   /** No rest is longer. */
   readonly capMs: number;
+  /** First rest after a failure; each further one of a streak doubles it. */
   readonly baseMs?: number;
 }
 
+const BASE_MS = 1000;
+
 /**
- * The failure streak and the rest of one upstream, or of all upstreams that share a provider's counter.
- * Lives as long as what it describes; owns no timer: resting is a comparison with the clock, so nothing can overflow.
+ * The failure streak and the rest of one upstream, or of all upstreams that share a provider's counter, and the places
+ * of the requests that may try it while it rests. Lives as long as what it describes; owns no timer: resting is a
+ * comparison with the clock, so nothing can overflow. Who may try it is for {@link Recovery} to say.
  * All times are monotonic milliseconds.
  */
 export class Backoff {
@@ -18,8 +19,11 @@ export class Backoff {
   #streak = 0;
   #restBeganAt = 0;
   #restEndsAt = 0;
+  #restNumber = 0;
+  #afterTrial = false;
   /** The provider asked not to be bothered before. */
   #quietUntil = 0;
+  #trials = 0;
   readonly #restListeners: (() => void)[] = [];
 
   constructor(options: BackoffOptions) {
@@ -29,6 +33,21 @@ export class Backoff {
 
   get streak(): number {
     return this.#streak;
+  }
+
+  /** Trials under way, also those that began in an earlier rest. */
+  get trials(): number {
+    return this.#trials;
+  }
+
+  /** Counts the rests: another number is another rest. */
+  get restNumber(): number {
+    return this.#restNumber;
+  }
+
+  /** Whether it was a failed trial that began the present rest. */
+  get afterTrial(): boolean {
+    return this.#afterTrial;
   }
 
   /** Called each time a rest begins or is prolonged. */
@@ -41,24 +60,52 @@ export class Backoff {
     return this.#streak === 0 ? 0 : Math.max(0, this.#restEndsAt - now);
   }
 
+  /** Time until the second half of the rest; 0 = it has begun, or nothing rests. */
+  firstHalfMs(now: number): number {
+    if (this.#streak === 0) return 0;
+    return Math.max(0, this.#restBeganAt + (this.#restEndsAt - this.#restBeganAt) / 2 - now);
+  }
+
+  /** Time until the provider's own `Retry-After` has passed; 0 = it has, or there was none. */
+  quietMs(now: number): number {
+    return Math.max(0, this.#quietUntil - now);
+  }
+
   /** Whether a background probe may be sent: never before the provider's own `Retry-After` has passed. */
   probeAllowed(now: number): boolean {
     return now >= this.#quietUntil;
   }
 
+  /** Takes a place for a trial where fewer than `places` are under way. */
+  takeTrial(places: number): boolean {
+    if (this.#trials >= places) return false;
+    this.#trials++;
+    return true;
+  }
+
+  giveBackTrial(): void {
+    if (this.#trials === 0) throw new Error('the place of a trial was given back that nobody held');
+    this.#trials--;
+  }
+
   /**
-   * Books a failure of an attempt that began at `attemptBeganAt` and returns the rest in ms from now.
+   * Books a failure of an attempt that began at `attemptBeganAt` and returns the rest in ms from now. The rest after a
+   * failed `trial` is never shorter than the one it was made in.
    * Trap: many requests in flight fail together; one that began before the present rest does not raise the streak again.
    */
-  failed(now: number, attemptBeganAt: number, retryAfterMs = 0): number {
+  failed(now: number, attemptBeganAt: number, retryAfterMs = 0, trial = false): number {
     const asked = Math.min(this.capMs, retryAfterMs);
     const sameEvent = this.restingMs(now) > 0 && attemptBeganAt < this.#restBeganAt;
     if (sameEvent) {
       this.#restEndsAt = Math.max(this.#restEndsAt, now + asked);
     } else {
+      const previousMs = trial && this.#streak > 0 ? this.#restEndsAt - this.#restBeganAt : 0;
       this.#streak++;
+      this.#restNumber++;
+      this.#afterTrial = trial;
       this.#restBeganAt = now;
-      this.#restEndsAt = now + Math.max(this.#ladderMs(), asked);
+      // A rest that was prolonged by Retry-After can be longer than the cap.
+      this.#restEndsAt = now + Math.max(this.#ladderMs(), asked, Math.min(this.capMs, previousMs));
     }
     if (retryAfterMs > 0) this.#quietUntil = Math.max(this.#quietUntil, now + retryAfterMs);
     for (const listener of this.#restListeners) listener();

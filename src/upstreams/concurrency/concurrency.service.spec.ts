@@ -18,10 +18,11 @@ class ManualClock {
 function upstreamsOf(
   limits: readonly (number | null)[],
   backoffs: readonly (string | null)[] = [],
+  provider: object = {},
 ): Upstream[] {
   const ids = limits.map((_, i) => `u${i}`);
   const text = JSON.stringify({
-    providers: [{ id: 'p', url: 'http://127.0.0.1:9/v1' }],
+    providers: [{ id: 'p', url: 'http://127.0.0.1:9/v1', ...provider }],
     upstreams: limits.map((limit, i) => ({
       id: `u${i}`,
       provider: 'p',
@@ -39,7 +40,7 @@ function upstreamsOf(
   return result.config.upstreams.map(make);
 }
 
-const claimable = (upstream: Upstream): Claimable => ({ upstream, gates: null });
+const claimable = (upstream: Upstream): Claimable => ({ upstream, gates: null, entry: { tier: 1 } });
 
 describe('ConcurrencyService', () => {
   it('passes by a candidate that a gate closes, without touching its slots', () => {
@@ -47,7 +48,7 @@ describe('ConcurrencyService', () => {
     let closedMs = 500;
     const gate = { reason: 'quota' as const, closedMs: () => closedMs };
     const [a, b] = upstreamsOf([1, 1]) as [Upstream, Upstream];
-    const candidates: Claimable[] = [{ upstream: a, gates: [gate] }, claimable(b)];
+    const candidates: Claimable[] = [{ upstream: a, gates: [gate], entry: { tier: 1 } }, claimable(b)];
     expect(service.claim(candidates, null)?.candidate.upstream).toBe(b);
     expect(a.slots.active).toBe(0);
     closedMs = 0;
@@ -67,6 +68,41 @@ describe('ConcurrencyService', () => {
     const claim = service.claim(candidates, null);
     expect(claim?.candidate).toBe(candidates[1]);
     expect(claim?.lease.startedAt).toBe(2000);
+  });
+
+  it('says when a resting one may be tried, and a second where a trial is under way', () => {
+    const clock = new ManualClock();
+    const service = new ConcurrencyService(clock);
+    const [upstream] = upstreamsOf([1], ['PT1H'], { recovery: 'half_open' }) as [Upstream];
+    const candidates = [claimable(upstream)];
+    upstream.backoff?.failed(1000, 1000, 6000);
+    clock.time = 7500;
+    upstream.backoff?.failed(7500, 7200, 0, true);
+    expect(service.refusal(candidates)).toEqual({ someAlive: false, soonestMs: 3000 });
+    clock.time = 10_500;
+    expect(service.refusal(candidates)).toEqual({ someAlive: false, soonestMs: 1000 });
+    const claim = service.claim(candidates, null);
+    expect(claim?.lease.trial).toBe(true);
+    expect(service.claim(candidates, null)).toBeNull();
+    clock.time = 13_000;
+    expect(service.refusal(candidates)).toEqual({ someAlive: false, soonestMs: 500 });
+    claim?.lease.release();
+    claim?.lease.release();
+    expect(service.claim(candidates, null)?.lease.trial).toBe(true);
+  });
+
+  it('tries nothing that a gate closes, however well it might be', () => {
+    const clock = new ManualClock();
+    const service = new ConcurrencyService(clock);
+    const [upstream] = upstreamsOf([1], ['PT1H'], { recovery: 'half_open' }) as [Upstream];
+    const gate = { reason: 'quota' as const, closedMs: () => 9000 };
+    upstream.backoff?.failed(1000, 1000);
+    clock.time = 1900;
+    const closed = [{ ...claimable(upstream), gates: [gate] }];
+    expect(service.claim(closed, null)).toBeNull();
+    expect(service.refusal(closed).soonestMs).toBe(9000);
+    expect([upstream.backoff?.trials, upstream.slots.active]).toEqual([0, 0]);
+    expect(service.claim([claimable(upstream)], null)?.lease.trial).toBe(true);
   });
 
   it('says why nothing was free: full ones are alive, of the resting ones the soonest counts', () => {

@@ -9,13 +9,18 @@ import type { Upstream } from '../upstream.js';
 export interface Claimable {
   readonly upstream: Upstream;
   readonly gates: readonly Gate[] | null;
+  /** A lower tier is better. Those of one tier stand together. */
+  readonly entry: { readonly tier: number };
 }
+
+/** All places of trials are taken, or the slots of an old request are: nobody knows how long. As for busy ones. */
+const TRIAL_UNDER_WAY_MS = 1000;
 
 /** Nothing could be claimed. */
 export interface ClaimRefusal {
   /** True where at least one candidate is alive (and therefore full). */
   readonly someAlive: boolean;
-  /** Time until the first closed one opens by itself; Infinity where none does. */
+  /** Time until the first closed one may be asked again by itself; Infinity where none does. */
   readonly soonestMs: number;
 }
 
@@ -34,17 +39,22 @@ export class ConcurrencyService {
 
   /**
    * The first candidate whose upstream was not tried yet, that does not rest, is not closed by a gate and has a free slot,
-   * taken in the same step.
+   * taken in the same step. One that rests but takes a trial stands behind all others of its tier.
    */
   claim<C extends Claimable>(candidates: readonly C[], tried: ReadonlySet<Upstream> | null): Claim<C> | null {
     const now = this.clock.now();
+    let trial: C | null = null;
     for (const candidate of candidates) {
+      if (trial !== null && candidate.entry.tier !== trial.entry.tier) break;
       const { gates, upstream } = candidate;
-      if (tried?.has(upstream) || upstream.restingMs(now) > 0) continue;
+      if (tried?.has(upstream)) continue;
+      const resting = upstream.restingMs(now) > 0;
+      if (resting && (trial !== null || upstream.recovery?.trialOpen(now) !== true)) continue;
       if (gates !== null && gates.some((gate) => gate.closedMs() > 0)) continue;
-      if (upstream.slots.claim()) return { candidate, lease: new Lease(upstream, now) };
+      if (!resting && upstream.slots.claim()) return { candidate, lease: new Lease(upstream, now) };
+      if (resting && upstream.slots.free) trial = candidate;
     }
-    return null;
+    return trial === null ? null : claimTrial(trial, now);
   }
 
   /** Why nothing could be claimed. */
@@ -53,11 +63,21 @@ export class ConcurrencyService {
     let someAlive = false;
     let soonestMs = Infinity;
     for (const { gates, upstream } of candidates) {
-      let closedMs = upstream.restingMs(now);
+      const restingMs = upstream.restingMs(now);
+      let closedMs = restingMs;
+      if (restingMs > 0) closedMs = upstream.opensMs(now) || Math.min(restingMs, TRIAL_UNDER_WAY_MS);
       for (const gate of gates ?? []) closedMs = Math.max(closedMs, gate.closedMs());
       if (closedMs === 0) someAlive = true;
       else soonestMs = Math.min(soonestMs, closedMs);
     }
     return { someAlive, soonestMs };
   }
+}
+
+/** Slot and place were looked at in the same synchronous step. */
+function claimTrial<C extends Claimable>(candidate: C, now: number): Claim<C> {
+  const { recovery, slots } = candidate.upstream;
+  if (recovery === null || !slots.claim()) throw new Error('a trial was claimed where none is open');
+  recovery.takeTrial();
+  return { candidate, lease: new Lease(candidate.upstream, now, recovery) };
 }
