@@ -32,8 +32,9 @@ export class OutcomeBook {
     });
     this.#time(target, outcome);
     if (result === 'ok') upstream.backoff?.succeeded();
-    if (lease.trial) this.log.tried(exchange.id, target.logged, result);
-    if (failure === undefined || result === 'cancelled') return;
+    const failed = failure !== undefined && result !== 'cancelled';
+    if (lease.trial) this.log.tried(exchange.id, target.logged, result, failed);
+    if (!failed) return;
     const restMs =
       upstream.backoff?.failed(this.clock.now(), lease.startedAt, failure.retryAfterMs, lease.trial) ?? 0;
     this.log.failedOver(exchange.id, target.logged, failure, restMs, outcome.answered);

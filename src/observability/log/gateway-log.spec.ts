@@ -75,11 +75,29 @@ describe('GatewayLog', () => {
     expect(last()['level']).toBe(WARN);
   });
 
+  it.each([
+    ['ok', false, 'ok, back in the pool'],
+    ['5xx', true, 'failed, stays in backoff'],
+    ['4xx', false, 'decided nothing'],
+    ['cancelled', false, 'decided nothing'],
+    ['net_err', false, 'decided nothing'],
+  ] as const)('says what came of a trial: %s, failed: %s', (result, failed, text) => {
+    const { log, last } = setUp();
+    log.claimed('r', target, '1/4', true);
+    expect(String(last()['msg'])).toMatch(/active\[local-qwen\]=1\/4 trial$/);
+    log.tried('r', target, result, failed);
+    expect(last()['msg']).toBe(`[llm-proxy] chat model=my-gpt upstream=local-qwen trial ${text}`);
+    log.probed('local-qwen', 'local-llama', true, 'trial');
+    expect(last()['msg']).toBe('[llm-proxy] probe upstream=local-qwen ok, a request may try it');
+  });
+
   it('has nothing but the summary at info', () => {
     const { log, lines } = setUp('json', 'info');
     log.claimed('r', target, '1/1');
     log.skipped('r', target, 1);
     log.probed('u', 'p', false);
+    log.probed('u', 'p', true, 'trial');
+    log.tried('r', target, 'ok', false);
     expect(lines).toEqual([]);
     log.done('r', target, { result: 'ok', status: 200, durationMs: 1, attempts: 1 }, '');
     expect(lines).toHaveLength(1);

@@ -41,14 +41,13 @@ export class GatewayLog {
   }
 
   /** What came of a trial; the failure of one has its own line as well. */
-  tried(requestId: string, target: LoggedTarget, result: AttemptResult): void {
+  tried(requestId: string, target: LoggedTarget, result: AttemptResult, failed: boolean): void {
     if (!this.debugEnabled) return;
     const { model, upstream, provider } = target;
-    const decided =
-      result === 'cancelled' || result === '4xx' ? 'decided nothing' : 'failed, stays in backoff';
+    const verdict = failed ? 'failed, stays in backoff' : 'decided nothing';
     this.logger.debug(
       { request_id: requestId, model, upstream, provider, result },
-      `chat model=${model} upstream=${upstream} trial ${result === 'ok' ? 'ok, back in the pool' : decided}`,
+      `chat model=${model} upstream=${upstream} trial ${result === 'ok' ? 'ok, back in the pool' : verdict}`,
     );
   }
 
