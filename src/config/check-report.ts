@@ -1,6 +1,7 @@
 import { printable } from '../common/text/mask.js';
 import { formatDuration } from '../common/time/duration.js';
 import type { GatewayConfig, UpstreamConfig } from './gateway-config.js';
+import { networkOf } from './startup-lines.js';
 import { formatProblem, type ConfigProblem } from './loader/config-problem.js';
 
 const COLUMNS = [
@@ -30,6 +31,13 @@ export function checkReport(config: GatewayConfig, warnings: readonly ConfigProb
       ...models.map(({ name, upstreams: chain }) => [cell(name), chainOf(chain)]),
     ]),
   ];
+  const network = providers.filter(({ proxy, tls }) => proxy !== null || tls !== null);
+  if (network.length > 0) {
+    lines.push(
+      '',
+      ...table([['provider', 'network'], ...network.map((one) => [cell(one.id), networkOf(one)])]),
+    );
+  }
   if (warnings.length > 0) lines.push('', ...warnings.map((warning) => `warning: ${formatProblem(warning)}`));
   return `${lines.join('\n')}\n`;
 }

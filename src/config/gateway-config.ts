@@ -69,12 +69,37 @@ export interface ProbeConfig {
   readonly wake: 'full' | 'trial';
 }
 
+/** A forward proxy that speaks HTTP/1.1, over TCP or TLS. */
+export interface ProxyConfig {
+  /** `http://host:port` or `https://host:port`, without user info. */
+  readonly origin: string;
+  /** Value of `Proxy-Authorization`; null = none. A secret. */
+  readonly authorization: string | null;
+  /** For logs and reports: the address, user info hidden. */
+  readonly shown: string;
+  /** Where it comes from: `proxy`, or the name of an environment variable. */
+  readonly source: string;
+}
+
+/** Contents of the PEM files of a provider, checked. */
+export interface TlsConfig {
+  /** Authorities that are trusted besides Node's; null = none. */
+  readonly ca: string | null;
+  /** Client certificate and key, both or neither. The key is a secret. */
+  readonly client: { readonly cert: string; readonly key: string } | null;
+  readonly servername: string | null;
+}
+
 export interface ProviderConfig {
   readonly id: string;
   /** http(s), without trailing slash, query, fragment or userinfo. */
   readonly url: string;
   /** Trimmed; '' = no Authorization header is sent. */
   readonly key: string;
+  /** The forward proxy on the way to it; null = a direct connection. */
+  readonly proxy: ProxyConfig | null;
+  /** What its TLS needs beyond the defaults; null = nothing. */
+  readonly tls: TlsConfig | null;
   /** Fixed request headers, names in lower case; they win over the client's. */
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly patch: JsonObject | null;

@@ -34,7 +34,11 @@ afterAll(() => {
 
 describe('a provider that does not answer to connects', () => {
   it('lets go at once of a call that is aborted while it connects', async () => {
-    const client = new ProviderClient({ url: `http://127.0.0.1:${port}/v1` } as ProviderConfig);
+    const client = new ProviderClient({
+      url: `http://127.0.0.1:${port}/v1`,
+      proxy: null,
+      tls: null,
+    } as ProviderConfig);
     const events: string[] = [];
     const body = [Buffer.from('{}')];
     const listener = {

@@ -20,7 +20,11 @@ export class Connection {
   #socket: Socket | null = null;
   #socketError: Error | null = null;
 
-  constructor(private readonly options: ConnectionOptions) {
+  /** `openedAt` is monotonic. */
+  constructor(
+    private readonly options: ConnectionOptions,
+    readonly openedAt: number,
+  ) {
     this.#client = new Client(options.origin, {
       // Trap: with HTTP/2 an abort resets a stream and closes no socket, and requests wait for ALPN.
       allowH2: false,
@@ -28,6 +32,8 @@ export class Connection {
       headersTimeout: 0,
       bodyTimeout: 0,
       keepAliveTimeout: options.keepAliveTimeoutMs,
+      // A provider's `Keep-Alive: timeout=…` may shorten it, never lengthen it.
+      keepAliveMaxTimeout: options.keepAliveTimeoutMs,
       maxHeaderSize: options.headLimitBytes,
       connect: (connectOptions, callback) => this.#watch(options.connector, connectOptions, callback),
     });
@@ -67,12 +73,19 @@ export class Connection {
     callback: buildConnector.Callback,
   ): Socket | void {
     this.#socketError = null;
-    const socket = connector(options, callback) as unknown as Socket | undefined;
+    const noteError = (error: Error) => {
+      this.#socketError = error;
+    };
+    const connected: buildConnector.Callback = (...result) => {
+      const [error, ready] = result;
+      // Inside a tunnel runs a socket of its own: its errors are told there, its end with the one that is watched.
+      if (error === null && ready !== this.#socket) ready.on('error', noteError);
+      callback(...result);
+    };
+    const socket = connector(options, connected) as unknown as Socket | undefined;
     if (!socket) return;
     this.#socket = socket;
-    socket.on('error', (error) => {
-      this.#socketError = error;
-    });
+    socket.on('error', noteError);
     socket.on('close', () => {
       if (this.#socket !== socket) return;
       this.#socket = null;

@@ -1,10 +1,13 @@
-import { buildConnector } from 'undici';
+import { type Clock, monotonicClock } from '../common/time/clock.js';
 import type { ProviderConfig } from '../config/gateway-config.js';
 import { Connection, type ConnectionOptions } from './connection.js';
+import { routeTo } from './provider-route.js';
 
 const CONNECT_TIMEOUT_MS = 10_000;
 /** Shorter than what load balancers commonly allow, so that few requests meet a socket that is being closed. */
 const KEEP_ALIVE_MS = 20_000;
+/** Names are looked up for each new connection: none is used for so long that a change in DNS goes unnoticed. */
+const MAX_AGE_MS = 5 * 60_000;
 /** Of a response; heads of at least 16 KiB are accepted (spec 01 §5). */
 const HEAD_LIMIT_BYTES = 64 * 1024;
 
@@ -13,20 +16,26 @@ const HEAD_LIMIT_BYTES = 64 * 1024;
  * new one, so the pool never limits below the slots. Lives as long as the provider stays in the configuration.
  */
 export class ProviderClient {
-  /** Path of the provider's url, without a trailing slash. */
+  /** What the target of each request begins with: the path of the provider's url, or all of it for a proxy. */
   readonly basePath: string;
+  /** What a proxy on the way needs in each request; null = nothing. */
+  readonly routeHeaders: readonly string[] | null;
   readonly #options: ConnectionOptions;
   /** A stack; connections that closed meanwhile are skipped when they come up. */
   readonly #idle: Connection[] = [];
   #closed = false;
 
-  constructor(readonly config: ProviderConfig) {
-    // Joined by hand: `new URL('/x', base)` would drop the path of the base.
-    const url = new URL(config.url);
-    this.basePath = url.pathname === '/' ? '' : url.pathname;
+  constructor(
+    readonly config: ProviderConfig,
+    private readonly clock: Clock = monotonicClock,
+  ) {
+    const limits = { connectTimeoutMs: CONNECT_TIMEOUT_MS, headLimitBytes: HEAD_LIMIT_BYTES };
+    const { origin, connector, basePath, headers } = routeTo(config, limits);
+    this.basePath = basePath;
+    this.routeHeaders = headers;
     this.#options = {
-      origin: url.origin,
-      connector: buildConnector({ timeout: CONNECT_TIMEOUT_MS, allowH2: false }),
+      origin,
+      connector,
       keepAliveTimeoutMs: KEEP_ALIVE_MS,
       headLimitBytes: HEAD_LIMIT_BYTES,
       closed: (connection) => this.#forget(connection),
@@ -41,14 +50,15 @@ export class ProviderClient {
   take(fresh = false): Connection {
     while (!fresh && this.#idle.length > 0) {
       const connection = this.#idle.pop() as Connection;
-      if (connection.open) return connection;
+      if (this.#usable(connection)) return connection;
+      connection.destroy(() => {});
     }
-    return new Connection(this.#options);
+    return new Connection(this.#options, this.clock.now());
   }
 
   /** Takes back a connection whose exchange has cleanly ended. */
   giveBack(connection: Connection): void {
-    if (this.#closed || !connection.open) {
+    if (this.#closed || !this.#usable(connection)) {
       connection.destroy(() => {});
       return;
     }
@@ -59,6 +69,10 @@ export class ProviderClient {
   close(): void {
     this.#closed = true;
     for (const connection of this.#idle.splice(0)) connection.destroy(() => {});
+  }
+
+  #usable(connection: Connection): boolean {
+    return connection.open && this.clock.now() - connection.openedAt < MAX_AGE_MS;
   }
 
   /** One that closed while it was idle; one that closed in use is not in the list. */

@@ -6,6 +6,21 @@ export interface TransportFailure {
   readonly reason: string;
 }
 
+/** A failure on the way through a proxy, already in words of ours: it tells no secret. */
+export class ProxyError extends Error {
+  /** Trap: the library tries again on its own for some codes of its own. */
+  readonly code = 'ERR_PROXY';
+
+  constructor(readonly reason: string) {
+    super(reason);
+  }
+
+  /** Of a connection to the proxy that did not come about. */
+  static from(error: unknown): ProxyError {
+    return new ProxyError(`proxy: ${describeTransportError(error).reason}`);
+  }
+}
+
 const REASONS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'connection refused',
   ECONNRESET: 'connection reset',
@@ -26,13 +41,19 @@ const REASONS: Readonly<Record<string, string>> = {
   DEPTH_ZERO_SELF_SIGNED_CERT: 'TLS: self-signed certificate',
   SELF_SIGNED_CERT_IN_CHAIN: 'TLS: self-signed certificate in the chain',
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'TLS: certificate cannot be verified',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'TLS: certificate is from an unknown authority',
+  UNABLE_TO_GET_ISSUER_CERT: 'TLS: certificate is from an unknown authority',
   CERT_HAS_EXPIRED: 'TLS: certificate expired',
+  CERT_NOT_YET_VALID: 'TLS: certificate not valid yet',
+  CERT_REVOKED: 'TLS: certificate revoked',
+  ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: 'TLS: the provider wants a client certificate',
   ERR_TLS_CERT_ALTNAME_INVALID: 'TLS: certificate is for another host',
   ENAMETOOLONG: 'host name not valid',
 };
 
 /** Trap: texts of library errors can hold bytes of the provider, so only codes decide what is said. */
 export function describeTransportError(error: unknown): TransportFailure {
+  if (error instanceof ProxyError) return { reason: error.reason };
   const code = codeOf(error);
   if (error instanceof errors.HTTPParserError) return { reason: 'malformed HTTP' };
   if (code === undefined) return { reason: 'connection failed' };

@@ -2,7 +2,12 @@ import { type Dispatcher, errors } from 'undici';
 import { headerValue, type UpstreamHeaders } from '../common/http/response-headers.js';
 import type { Connection } from './connection.js';
 import type { ProviderClient } from './provider-client.js';
-import { describeTransportError, isStaleSocketError, type TransportFailure } from './transport-failure.js';
+import {
+  describeTransportError,
+  isStaleSocketError,
+  ProxyError,
+  type TransportFailure,
+} from './transport-failure.js';
 
 export interface UpstreamRequest {
   readonly method: 'GET' | 'POST';
@@ -22,6 +27,8 @@ export interface AnswerListener {
   onEnd(): void;
   onFailure(failure: TransportFailure): void;
 }
+
+const PROXY_AUTHENTICATION_REQUIRED = 407;
 
 /** Bodies up to this size are joined and written in one piece; larger ones are handed on in parts, never copied. */
 const JOIN_LIMIT_BYTES = 64 * 1024;
@@ -57,10 +64,11 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
     const { request } = this;
     if (request === null) throw new Error('a call was started after its answer had begun');
     const { body, bodyBytes, headers, method, path } = request;
+    const { routeHeaders } = this.client;
     const options = {
       method,
       path,
-      headers,
+      headers: routeHeaders === null ? headers : [...headers, ...routeHeaders],
       body: null as unknown as Buffer,
     };
     if (body !== null) {
@@ -113,6 +121,11 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
     this.#endsWithConnection =
       headerValue(headers, 'content-length') === undefined &&
       headerValue(headers, 'transfer-encoding') === undefined;
+    // No provider asks for the credentials of a proxy: this is the proxy's own answer.
+    if (status === PROXY_AUTHENTICATION_REQUIRED && this.client.routeHeaders !== null) {
+      this.#fail(new ProxyError(`proxy answered ${status}`));
+      return;
+    }
     this.listener.onHead(status, headers);
   }
 

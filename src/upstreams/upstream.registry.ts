@@ -21,7 +21,7 @@ export class UpstreamRegistry implements OnApplicationShutdown {
     @Inject(CLOCK) private readonly clock: Clock,
   ) {
     for (const provider of store.current.providers)
-      this.#clients.set(provider.id, new ProviderClient(provider));
+      this.#clients.set(provider.id, new ProviderClient(provider, clock));
     for (const upstream of store.current.upstreams) this.#upstreams.set(upstream.id, this.#make(upstream));
     metrics.upstreamStates = () => this.#states();
   }

@@ -16,7 +16,7 @@ export async function scripted(...scripts: Script[]): Promise<ScriptedUpstream> 
 }
 
 export function clientOf(url: string): ProviderClient {
-  const client = new ProviderClient({ url } as ProviderConfig);
+  const client = new ProviderClient({ url, proxy: null, tls: null } as ProviderConfig);
   cleanUps.push(() => client.close());
   return client;
 }

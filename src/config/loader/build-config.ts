@@ -20,6 +20,7 @@ import { parseThinkTags } from '../schema/tolerant-rules.js';
 import type { UpstreamSection } from '../schema/upstream.section.js';
 import { normalUrl } from '../schema/url-rule.js';
 import { durationOf } from './duration-setting.js';
+import type { NetworkSettings } from './network-settings.js';
 import type { Entries, Entry } from './read-entries.js';
 import { backoffOf, probeOf } from './recovery-settings.js';
 
@@ -36,16 +37,20 @@ export const DEFAULTS = {
 /** Where a configuration came from. */
 export interface Origin {
   readonly path: string | null;
-  /** Of a configuration given as text: what relative plugin paths start from. */
+  /** Of a configuration given as text: what relative paths start from. */
   readonly directory: string | null;
 }
 
 /** Applies defaults and inheritance to entries in which no problem was found. */
-export function buildConfig(entries: Entries, origin: Origin): GatewayConfig {
+export function buildConfig(
+  entries: Entries,
+  network: ReadonlyMap<ProviderSection, NetworkSettings>,
+  origin: Origin,
+): GatewayConfig {
   const server = buildServer(entries.server);
   const providers = new Map<string, { section: ProviderSection; config: ProviderConfig }>();
   for (const { section } of entries.providers ?? []) {
-    const config = buildProvider(section);
+    const config = buildProvider(section, known(network.get(section)));
     providers.set(config.id, { section, config });
   }
   const upstreams = new Map<string, UpstreamConfig>();
@@ -81,11 +86,12 @@ function buildServer(section: ServerSection): ServerConfig {
   };
 }
 
-function buildProvider(section: ProviderSection): ProviderConfig {
+function buildProvider(section: ProviderSection, network: NetworkSettings): ProviderConfig {
   return {
     id: known(section.id),
     url: normalUrl(known(section.url)),
     key: section.key?.trim() ?? '',
+    ...network,
     headers: Object.entries(section.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]),
     patch: section.patch ?? null,
     sessionHeader: section.session_header?.toLowerCase() ?? null,

@@ -19,6 +19,15 @@ export class Findings {
     this.#warnings.push({ path: formatPath(path), line: this.lineOf(path), message });
   }
 
+  /** Of something beside the file: the environment. */
+  problemOutside(message: string): void {
+    this.#problems.push({ path: '', line: null, message });
+  }
+
+  warningOutside(message: string): void {
+    this.#warnings.push({ path: '', line: null, message });
+  }
+
   /** In the order of the file. */
   get problems(): ConfigProblem[] {
     return inFileOrder(this.#problems);

@@ -33,6 +33,8 @@ describe('defaults and inheritance', () => {
       id: 'p',
       url: 'http://h',
       key: '',
+      proxy: null,
+      tls: null,
       headers: [],
       patch: null,
       sessionHeader: null,

@@ -1,9 +1,11 @@
+import { dirname } from 'node:path';
 import type { GatewayConfig } from '../gateway-config.js';
 import { buildConfig, type Origin } from './build-config.js';
 import type { ConfigProblem } from './config-problem.js';
 import { readSource } from './config-source.js';
 import { readFileText } from './file-text.js';
 import { Findings } from './findings.js';
+import { NetworkReader } from './network-settings.js';
 import { deepFreeze, isPlainObject } from './plain-object.js';
 import { readEntries } from './read-entries.js';
 import { checkRecovery } from './recovery-checks.js';
@@ -18,7 +20,7 @@ export interface LoadOptions {
   readonly routingPolicies?: readonly string[];
 }
 
-/** A file, or its text; `directory` is what relative plugin paths of a text start from. */
+/** A file, or its text; `directory` is what relative paths of a text start from. */
 export type ConfigInput = { readonly path: string } | { readonly text: string; readonly directory?: string };
 
 export type LoadResult =
@@ -68,8 +70,11 @@ function loadText(
   const findings = new Findings(source.lineOf);
   const entries = readEntries(root, findings, environment);
   checkReferences(entries, findings, policies);
+  const directory = origin.path === null ? (origin.directory ?? '') : dirname(origin.path);
+  const network = new NetworkReader(directory, findings, environment).read(entries);
   const { problems } = findings;
   if (problems.length > 0) return { ok: false, problems, warnings: findings.warnings };
   checkRecovery(entries, findings);
-  return { ok: true, config: deepFreeze(buildConfig(entries, origin)), warnings: findings.warnings };
+  const config = deepFreeze(buildConfig(entries, network, origin));
+  return { ok: true, config, warnings: findings.warnings };
 }

@@ -6,9 +6,11 @@ import { limit } from './number-rules.js';
 import { ProbeSection } from './probe.section.js';
 import { durationOr, RECOVERY_MODES, word } from './recovery-rules.js';
 import { Setting } from './setting.js';
+import { proxy } from './proxy-rule.js';
 import { jsonObject, section } from './structure-rules.js';
 import { flag, secret, text } from './text-rules.js';
 import { duration, thinkTags } from './tolerant-rules.js';
+import { TlsSection } from './tls.section.js';
 import { url } from './url-rule.js';
 
 /** One of `providers:`: a place that speaks the OpenAI API. */
@@ -46,6 +48,22 @@ export class ProviderSection {
     description: 'Fixed request headers, set last; `${VAR}` is replaced in their values.',
   })
   headers?: Record<string, string>;
+
+  @Setting({
+    rule: proxy,
+    substituted: true,
+    example: 'http://user:${PROXY_PASSWORD}@proxy.example:3128',
+    description:
+      'Forward proxy on the way to this provider, http or https; none = a direct connection; absent = as HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY say; `${VAR}` is replaced.',
+  })
+  proxy?: string;
+
+  @Setting({
+    rule: section(TlsSection),
+    section: TlsSection,
+    description: 'Private certificate authority and client certificate for an https url.',
+  })
+  tls?: unknown;
 
   @Setting({
     rule: limit,

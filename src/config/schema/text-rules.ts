@@ -34,6 +34,14 @@ export const host: Rule = simpleRule('host', { type: 'string', minLength: 1 }, (
   return /^[\w.:%-]{1,253}$/.test(value) ? null : `${HOST}, not ${show(value)}`;
 });
 
+/** A DNS name: TLS cannot ask for an address. */
+export const hostName: Rule = simpleRule('hostName', { type: 'string', minLength: 1 }, (value) => {
+  if (typeof value !== 'string') return notText(value);
+  const labels = /^(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]{0,62})(\.[a-z0-9_][a-z0-9_-]{0,62})*$/i;
+  const isName = labels.test(value) && !/^[\d.]+$/.test(value);
+  return isName ? null : `must be a host name such as llm.internal.example, no address, not ${show(value)}`;
+});
+
 /** An origin as browsers send it: scheme, host, port, nothing else. */
 export const origins: Rule = {
   name: 'origins',
