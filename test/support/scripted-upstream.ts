@@ -1,4 +1,5 @@
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
 import { completion, DONE, delta, finish } from './answers.js';
 import { ReceivedRequest } from './received-request.js';
 import { ScriptedAnswer } from './scripted-answer.js';
@@ -39,12 +40,17 @@ export class ScriptedUpstream {
   #always: Script = answerWell;
   readonly #server: Server;
 
-  private constructor() {
-    this.#server = createServer({ noDelay: true }, (socket) => this.#accept(socket));
+  private constructor(private readonly tls: TlsOptions | null) {
+    const accept = (socket: Socket) => this.#accept(socket);
+    this.#server =
+      tls === null
+        ? createServer({ noDelay: true }, accept)
+        : createTlsServer({ noDelay: true, ...tls }, accept);
   }
 
-  static async start(): Promise<ScriptedUpstream> {
-    const upstream = new ScriptedUpstream();
+  /** With `tls` it speaks TLS; `connections` are then those whose handshake was complete. */
+  static async start(tls: TlsOptions | null = null): Promise<ScriptedUpstream> {
+    const upstream = new ScriptedUpstream(tls);
     await new Promise<void>((resolve) => upstream.#server.listen(0, '127.0.0.1', resolve));
     return upstream;
   }
@@ -54,7 +60,7 @@ export class ScriptedUpstream {
   }
 
   get url(): string {
-    return `http://127.0.0.1:${this.port}/v1`;
+    return `${this.tls === null ? 'http' : 'https'}://127.0.0.1:${this.port}/v1`;
   }
 
   next(...scripts: Script[]): this {
