@@ -1,7 +1,9 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { call, cleanUp, clientOf, scripted, whole } from '../../test/support/told-call.js';
 import type { Script } from '../../test/support/scripted-upstream.js';
 import { gate, waitFor } from '../../test/support/wait-for.js';
+
+const REAL_SET_TIMEOUT = globalThis.setTimeout;
 
 afterEach(cleanUp);
 
@@ -109,5 +111,46 @@ describe('ProviderClient', () => {
     await waitFor(() => late.told.settled, 'the late call settled');
     await waitFor(() => upstream.sockets.size === 0, 'no socket is left');
     expect(client.idleConnections).toBe(0);
+  });
+
+  it('uses no connection for more than five minutes, so that changes in DNS are seen', async () => {
+    const upstream = await scripted();
+    let nowMs = 0;
+    const client = clientOf(upstream.url, { now: () => nowMs });
+    await whole(client);
+    nowMs = 5 * 60_000 - 1;
+    await whole(client);
+    expect(upstream.connections).toBe(1);
+    // Too old when it would be lent again,
+    nowMs = 5 * 60_000;
+    await whole(client);
+    expect(upstream.connections).toBe(2);
+    await waitFor(() => upstream.sockets.size === 1, 'the old one is closed');
+    // and too old when it comes back; while it is in use, it may become as old as it likes.
+    upstream.next(async (_, answer) => {
+      nowMs += 6 * 60_000;
+      await answer.json(200, {});
+    });
+    expect((await whole(client)).events).toEqual(['head 200', 'over', 'end']);
+    expect(client.idleConnections).toBe(0);
+    await waitFor(() => upstream.sockets.size === 0, 'no socket is left');
+    expect(upstream.connections).toBe(2);
+  });
+
+  it('keeps no idle connection longer because a provider asks for it', async () => {
+    const upstream = await scripted();
+    const { told, call: asked } = call(clientOf(upstream.url));
+    upstream.next((_, answer) => answer.json(200, {}, { 'keep-alive': 'timeout=600' }));
+    const delays: unknown[] = [];
+    const spy = vi.spyOn(globalThis, 'setTimeout').mockImplementation(((
+      ...args: Parameters<typeof setTimeout>
+    ) => {
+      delays.push(args[1]);
+      return REAL_SET_TIMEOUT(...args);
+    }) as typeof setTimeout);
+    asked.start();
+    await waitFor(() => told.settled, 'settled');
+    spy.mockRestore();
+    expect(delays.filter((ms) => typeof ms === 'number' && ms > 20_000)).toEqual([]);
   });
 });

@@ -1,4 +1,5 @@
 import type { Server, Socket } from 'node:net';
+import type { Clock } from '../../src/common/time/clock.js';
 import type { ProviderConfig } from '../../src/config/gateway-config.js';
 import { ProviderClient } from '../../src/upstreams/provider-client.js';
 import type { TransportFailure } from '../../src/upstreams/transport-failure.js';
@@ -15,8 +16,8 @@ export async function scripted(...scripts: Script[]): Promise<ScriptedUpstream> 
   return upstream.next(...scripts);
 }
 
-export function clientOf(url: string): ProviderClient {
-  const client = new ProviderClient({ url, proxy: null, tls: null } as ProviderConfig);
+export function clientOf(url: string, clock?: Clock): ProviderClient {
+  const client = new ProviderClient({ url, proxy: null, tls: null } as ProviderConfig, clock);
   cleanUps.push(() => client.close());
   return client;
 }

@@ -36,14 +36,14 @@ export class NetworkReader {
   }
 
   #of({ index, section }: Entry<ProviderSection>): NetworkSettings {
-    const url = section.url === undefined ? null : URL.parse(section.url.trim());
+    // Trap: a list where a text belongs is told, and yet kept in the section.
+    const url = typeof section.url === 'string' ? URL.parse(section.url.trim()) : null;
     return { proxy: this.#proxy(section, url), tls: this.#tls(section, index, url) };
   }
 
   #proxy({ proxy }: ProviderSection, url: URL | null): ProxyConfig | null {
-    if (proxy?.trim() === NO_PROXY_WORD) return null;
-    if (proxy !== undefined) return proxyOf(proxy, 'proxy');
-    return url === null ? null : this.#proxies.proxyFor(url);
+    if (proxy === undefined) return url === null ? null : this.#proxies.proxyFor(url);
+    return typeof proxy !== 'string' || proxy.trim() === NO_PROXY_WORD ? null : proxyOf(proxy, 'proxy');
   }
 
   #tls({ tls }: ProviderSection, index: number, url: URL | null): TlsConfig | null {

@@ -118,7 +118,8 @@ export class TlsFiles {
   }
 
   #text(file: string | undefined, path: ConfigPath): string | null {
-    if (file === undefined) return null;
+    // Trap: a list where a text belongs is told, and yet kept in the section.
+    if (typeof file !== 'string') return null;
     try {
       const bytes = readFileSync(resolve(this.directory, file));
       if (bytes.length <= MAX_BYTES) return bytes.toString('latin1');
