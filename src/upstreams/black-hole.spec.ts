@@ -1,41 +1,24 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ProviderConfig } from '../config/gateway-config.js';
+import { BlackHole } from '../../test/support/black-hole.js';
 import { waitFor } from '../../test/support/wait-for.js';
 import { ProviderClient } from './provider-client.js';
+import { routeTo } from './provider-route.js';
+import { describeTransportError } from './transport-failure.js';
+import type { Connector } from './tunnel.js';
 import { UpstreamCall } from './upstream-call.js';
 
-/** Listens, then never takes a connection again: its event loop stands still. */
-const SERVER = `
-const server = require('node:net').createServer();
-server.listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
-  require('node:fs').writeSync(1, server.address().port + '\\n');
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 60000);
-});`;
-
-let child: ChildProcess;
-let port = 0;
-const fillers: Socket[] = [];
+let hole: BlackHole;
 
 beforeAll(async () => {
-  child = spawn(process.execPath, ['-e', SERVER], { stdio: ['ignore', 'pipe', 'inherit'] });
-  child.stdout?.once('data', (text: Buffer) => (port = Number(text.toString())));
-  await waitFor(() => port > 0, 'the server listens');
-  // Fills the backlog: what is not accepted by the kernel stays connecting.
-  for (let i = 0; i < 8; i++) fillers.push(connect(port, '127.0.0.1').on('error', () => {}));
-  await waitFor(() => fillers.some(({ connecting }) => !connecting), 'the kernel took the first connections');
+  hole = await BlackHole.open();
 });
-
-afterAll(() => {
-  for (const socket of fillers) socket.destroy();
-  child.kill('SIGKILL');
-});
+afterAll(() => hole.close());
 
 describe('a provider that does not answer to connects', () => {
   it('lets go at once of a call that is aborted while it connects', async () => {
     const client = new ProviderClient({
-      url: `http://127.0.0.1:${port}/v1`,
+      url: `http://127.0.0.1:${hole.port}/v1`,
       proxy: null,
       tls: null,
     } as ProviderConfig);
@@ -56,5 +39,23 @@ describe('a provider that does not answer to connects', () => {
     await waitFor(() => events.length > 0, 'over');
     expect(events).toEqual(['over']);
     client.close();
+  });
+
+  it.each([
+    ['connect timeout', null],
+    ['proxy: connect timeout', 'http:'],
+    ['connect timeout, connecting to the proxy', 'https:'],
+  ])('is given up after the time for connecting: %s', async (reason, viaFor) => {
+    const origin = `http://127.0.0.1:${hole.port}`;
+    const proxy = viaFor === null ? null : { origin, authorization: null, shown: origin, source: 'proxy' };
+    const url = viaFor === null ? origin : `${viaFor}//provider.test`;
+    const { connector } = routeTo({ url, proxy, tls: null }, { connectTimeoutMs: 50, headLimitBytes: 1024 });
+    const told: string[] = [];
+    const target = { hostname: '127.0.0.1', host: 'x', protocol: viaFor ?? 'http:', port: String(hole.port) };
+    (connector as unknown as Connector)(target, (...[error]) => {
+      told.push(describeTransportError(error).reason);
+    });
+    await waitFor(() => told.length > 0, 'it is given up');
+    expect(told).toEqual([reason]);
   });
 });

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -18,6 +18,10 @@ export interface ProcessOptions {
   readonly environment?: Readonly<Record<string, string>>;
   /** Further files beside the configuration. */
   readonly files?: Readonly<Record<string, string>>;
+  /** Where standard output goes instead of {@link ServiceProcess.stdout}. */
+  readonly stdoutTo?: string;
+  /** Most file descriptors that the process may have. */
+  readonly openFilesLimit?: number;
   /** Leaves CONFIG_PATH unset: the file is then `config.yaml` in the working directory. */
   readonly withoutConfigPath?: boolean;
 }
@@ -39,15 +43,21 @@ export class ServiceProcess {
     const { config } = options;
     if (config !== undefined)
       writeFileSync(path, typeof config === 'string' ? config : JSON.stringify(config));
-    this.child = spawn(process.execPath, [MAIN, ...(options.args ?? [])], {
+    const { openFilesLimit, stdoutTo } = options;
+    const command = [process.execPath, MAIN, ...(options.args ?? [])];
+    if (openFilesLimit !== undefined)
+      command.unshift('sh', '-c', `ulimit -n ${openFilesLimit}; exec "$0" "$@"`);
+    const stdout = stdoutTo === undefined ? 'pipe' : openSync(stdoutTo, 'w');
+    this.child = spawn(command[0] as string, command.slice(1), {
       cwd: this.directory,
       env: {
         PATH: process.env['PATH'],
         ...(options.withoutConfigPath === true ? {} : { CONFIG_PATH: path }),
         ...options.environment,
       },
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['ignore', stdout, 'pipe'],
     });
+    if (typeof stdout === 'number') closeSync(stdout);
     for (const name of ['stdout', 'stderr'] as const) {
       const watch = new OutputWatch(name);
       this.child[name]?.on('data', (bytes: Buffer) => {
