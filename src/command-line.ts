@@ -18,6 +18,7 @@ Environment:
   CONFIG_PATH   configuration file (default: config.yaml in the working directory)
   LOG_LEVEL     trace, debug, info (default), warn, error, fatal, silent
   LOG_FORMAT    json (default when standard output is no terminal) or pretty
+  HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, NO_PROXY   forward proxies on the way to providers
 `;
 
 export function parseCommandLine(args: readonly string[], configPath: string): Command {

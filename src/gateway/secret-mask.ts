@@ -6,14 +6,25 @@ const SHORTEST_MASKED = 8;
 
 const CREDENTIAL_HEADER = /authorization|api-?key|token|secret|cookie|password/;
 
-/** What must never come back from a provider: its key and the fixed headers that look like credentials. */
+/**
+ * What must never come back from a provider: its key, the fixed headers that look like credentials, and what the proxy on
+ * the way was shown.
+ */
 export function secretsOf(provider: ProviderConfig): string[] {
-  const secrets = [provider.key];
+  const secrets = [provider.key, ...proxySecrets(provider.proxy?.authorization ?? null)];
   for (const [name, value] of provider.headers) {
     if (!CREDENTIAL_HEADER.test(name)) continue;
     secrets.push(value.startsWith('Bearer ') ? value.slice('Bearer '.length) : value);
   }
   return [...new Set(secrets)].filter((secret) => secret.length >= SHORTEST_MASKED);
+}
+
+/** The pair as it is sent, and its password. */
+function proxySecrets(authorization: string | null): string[] {
+  if (authorization === null) return [];
+  const pair = authorization.slice('Basic '.length);
+  const decoded = Buffer.from(pair, 'base64').toString('utf8');
+  return [pair, decoded.slice(decoded.indexOf(':') + 1)];
 }
 
 /** Masks every copy of these secrets in a header value, which must stay in ASCII. */

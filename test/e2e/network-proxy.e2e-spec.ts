@@ -269,6 +269,21 @@ describe('an http provider behind a forward proxy', () => {
     await failedOver(set, 'proxy answered 407');
   });
 
+  it('what it was shown is masked where the proxy repeats it', async () => {
+    const { proxy, set } = await behind({ plain: true, proxy: { credentials: CREDENTIALS } });
+    proxy.onForward = ({ headers }, response) => {
+      const echo = headers['proxy-authorization'] ?? '';
+      response
+        .writeHead(403, { 'content-type': 'application/json', 'x-echo': echo })
+        .end(JSON.stringify({ error: { message: `${echo} ${CREDENTIALS.password}` } }));
+    };
+    const answer = await set.chat().end();
+    expect(answer.status).toBe(403);
+    const pair = Buffer.from(`${CREDENTIALS.user}:${CREDENTIALS.password}`).toString('base64');
+    expect(answer.rawHead + answer.text).toContain('Basic');
+    expect(answer.rawHead + answer.text).not.toContain(pair);
+  });
+
   it('a client that leaves closes the socket to the proxy, and then the slot is free', async () => {
     const { far, proxy, set } = await behind({ plain: true });
     far.next(async (_r, answer) => {
