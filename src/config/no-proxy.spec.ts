@@ -29,6 +29,7 @@ describe('NoProxyList', () => {
     ['[fd00::5]:8080', 'http://[fd00:0:0::5]:8080'],
     ['fd00::/8', 'http://[fd12::1]'],
     ['FD00::5', 'http://[fd00::5]'],
+    ['Bücher.example', 'https://www.bücher.example'],
   ] as [string, string, boolean?][])('%s, %s', (list, url, expected = true) => {
     expect(excludes(list, url)).toBe(expected);
   });

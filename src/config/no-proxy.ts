@@ -1,4 +1,5 @@
 import { BlockList, isIP } from 'node:net';
+import { domainToASCII } from 'node:url';
 
 /** The entries of `NO_PROXY`, compiled. Pure: names are never resolved. */
 export class NoProxyList {
@@ -84,8 +85,10 @@ function contains(list: BlockList, host: string): boolean {
 /** `example.com` and `.example.com`: the name and all below it. `*.example.com`: only those below it. */
 function domainMatcher(written: string, port: number | null): Matcher | null {
   const belowOnly = written.startsWith('*.');
-  const name = plainHost(written.slice(belowOnly ? 2 : written.startsWith('.') ? 1 : 0));
-  if (!/^[\p{L}\p{N}_-]+(\.[\p{L}\p{N}_-]+)*$/u.test(name) || /^\d+(\.\d+)*$/.test(name)) return null;
+  const given = plainHost(written.slice(belowOnly ? 2 : written.startsWith('.') ? 1 : 0));
+  // Hosts of urls are in their ASCII form.
+  const name = /[\u0080-\uffff]/.test(given) ? domainToASCII(given) : given;
+  if (!/^[\w-]+(\.[\w-]+)*$/.test(name) || /^\d+(\.\d+)*$/.test(name)) return null;
   const below = `.${name}`;
   return { port, matches: (host) => host.endsWith(below) || (!belowOnly && host === name) };
 }
