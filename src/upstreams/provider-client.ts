@@ -1,7 +1,7 @@
 import { type Clock, monotonicClock } from '../common/time/clock.js';
 import type { ProviderConfig } from '../config/gateway-config.js';
 import { Connection, type ConnectionOptions } from './connection.js';
-import { routeTo } from './provider-route.js';
+import { type AbsoluteForm, routeTo } from './provider-route.js';
 
 const CONNECT_TIMEOUT_MS = 10_000;
 /** Shorter than what load balancers commonly allow, so that few requests meet a socket that is being closed. */
@@ -16,10 +16,10 @@ const HEAD_LIMIT_BYTES = 64 * 1024;
  * new one, so the pool never limits below the slots. Lives as long as the provider stays in the configuration.
  */
 export class ProviderClient {
-  /** What the target of each request begins with: the path of the provider's url, or all of it for a proxy. */
+  /** Path of the provider's url, without a trailing slash. */
   readonly basePath: string;
-  /** What a proxy on the way needs in each request; null = nothing. */
-  readonly routeHeaders: readonly string[] | null;
+  /** Of requests that a proxy reads; null = none does. */
+  readonly absoluteForm: AbsoluteForm | null;
   readonly #options: ConnectionOptions;
   /** A stack; connections that closed meanwhile are skipped when they come up. */
   readonly #idle: Connection[] = [];
@@ -30,9 +30,9 @@ export class ProviderClient {
     private readonly clock: Clock = monotonicClock,
   ) {
     const limits = { connectTimeoutMs: CONNECT_TIMEOUT_MS, headLimitBytes: HEAD_LIMIT_BYTES };
-    const { origin, connector, basePath, headers } = routeTo(config, limits);
+    const { absoluteForm, basePath, connector, origin } = routeTo(config, limits);
     this.basePath = basePath;
-    this.routeHeaders = headers;
+    this.absoluteForm = absoluteForm;
     this.#options = {
       origin,
       connector,

@@ -47,28 +47,25 @@ async function proxy(handle: (socket: Socket, head: string) => void): Promise<Se
 describe('routeTo', () => {
   it('keeps the path of the url, without a proxy and through a tunnel', () => {
     const none = routeTo({ url: 'https://h.test:8443/v1', proxy: null, tls: null }, LIMITS);
-    expect(none).toMatchObject({ origin: 'https://h.test:8443', basePath: '/v1', headers: null });
+    expect(none).toMatchObject({ origin: 'https://h.test:8443', basePath: '/v1', absoluteForm: null });
     expect(routeTo({ url: 'http://h.test', proxy: null, tls: null }, LIMITS).basePath).toBe('');
     const tunnel = routeTo(
       { url: 'https://h.test/v1', proxy: proxyAt('http://p:1', 'Basic x'), tls: null },
       LIMITS,
     );
-    expect(tunnel).toMatchObject({ origin: 'https://h.test', basePath: '/v1', headers: null });
+    expect(tunnel).toMatchObject({ origin: 'https://h.test', basePath: '/v1', absoluteForm: null });
   });
 
   it('asks a proxy for the whole url of an http provider', () => {
     const url = 'http://h.test:8080/v1';
     expect(routeTo({ url, proxy: proxyAt('http://p:1'), tls: null }, LIMITS)).toMatchObject({
       origin: 'http://p:1',
-      basePath: url,
-      headers: ['host', 'h.test:8080'],
+      basePath: '/v1',
+      absoluteForm: { origin: 'http://h.test:8080', headers: ['host', 'h.test:8080'] },
     });
-    expect(routeTo({ url, proxy: proxyAt('http://p:1', 'Basic x'), tls: null }, LIMITS).headers).toEqual([
-      'host',
-      'h.test:8080',
-      'proxy-authorization',
-      'Basic x',
-    ]);
+    expect(
+      routeTo({ url, proxy: proxyAt('http://p:1', 'Basic x'), tls: null }, LIMITS).absoluteForm?.headers,
+    ).toEqual(['host', 'h.test:8080', 'proxy-authorization', 'Basic x']);
   });
 });
 

@@ -10,10 +10,18 @@ export interface ProviderRoute {
   /** Where connections go, or (through a tunnel) end. */
   readonly origin: string;
   readonly connector: buildConnector.connector;
-  /** What the target of each request begins with; no trailing slash. */
+  /** Path of the provider's url, without a trailing slash. */
   readonly basePath: string;
-  /** Flat list of what the proxy on the way needs in each request; null = nothing. */
-  readonly headers: readonly string[] | null;
+  /** Null where the provider itself reads the requests. */
+  readonly absoluteForm: AbsoluteForm | null;
+}
+
+/** What makes a request one that a proxy takes and passes on (RFC 9112 §3.2.2). */
+export interface AbsoluteForm {
+  /** Of the provider; stands before the path. */
+  readonly origin: string;
+  /** Flat list of what the proxy needs. */
+  readonly headers: readonly string[];
 }
 
 export interface RouteLimits {
@@ -31,11 +39,11 @@ type Target = Pick<ProviderConfig, 'url' | 'proxy' | 'tls'>;
 export function routeTo({ url: written, proxy, tls }: Target, limits: RouteLimits): ProviderRoute {
   const url = new URL(written);
   // Joined by hand: `new URL('/x', base)` would drop the path of the base.
-  const path = url.pathname === '/' ? '' : url.pathname;
+  const basePath = url.pathname === '/' ? '' : url.pathname;
   const timeout = limits.connectTimeoutMs;
   if (proxy === null) {
     const connector = connectorOf({ timeout, ...tlsOptions(tls) });
-    return { origin: url.origin, connector: asLibraryType(connector), basePath: path, headers: null };
+    return { origin: url.origin, connector: asLibraryType(connector), basePath, absoluteForm: null };
   }
   if (url.protocol === 'https:') {
     const connector = tunnelConnector({
@@ -45,15 +53,15 @@ export function routeTo({ url: written, proxy, tls }: Target, limits: RouteLimit
       timeoutMs: timeout,
       headLimitBytes: limits.headLimitBytes,
     });
-    return { origin: url.origin, connector: asLibraryType(connector), basePath: path, headers: null };
+    return { origin: url.origin, connector: asLibraryType(connector), basePath, absoluteForm: null };
   }
   const headers = ['host', url.host];
   if (proxy.authorization !== null) headers.push('proxy-authorization', proxy.authorization);
   return {
     origin: proxy.origin,
     connector: asLibraryType(namingTheProxy(proxyConnector(proxy, tls, timeout))),
-    basePath: url.origin + path,
-    headers,
+    basePath,
+    absoluteForm: { origin: url.origin, headers },
   };
 }
 

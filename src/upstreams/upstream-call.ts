@@ -64,11 +64,11 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
     const { request } = this;
     if (request === null) throw new Error('a call was started after its answer had begun');
     const { body, bodyBytes, headers, method, path } = request;
-    const { routeHeaders } = this.client;
+    const { absoluteForm } = this.client;
     const options = {
       method,
-      path,
-      headers: routeHeaders === null ? headers : [...headers, ...routeHeaders],
+      path: absoluteForm === null ? path : absoluteForm.origin + path,
+      headers: absoluteForm === null ? headers : [...headers, ...absoluteForm.headers],
       body: null as unknown as Buffer,
     };
     if (body !== null) {
@@ -122,7 +122,7 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
       headerValue(headers, 'content-length') === undefined &&
       headerValue(headers, 'transfer-encoding') === undefined;
     // No provider asks for the credentials of a proxy: this is the proxy's own answer.
-    if (status === PROXY_AUTHENTICATION_REQUIRED && this.client.routeHeaders !== null) {
+    if (status === PROXY_AUTHENTICATION_REQUIRED && this.client.absoluteForm !== null) {
       this.#fail(new ProxyError(`proxy answered ${status}`));
       return;
     }

@@ -263,6 +263,19 @@ describe('an http provider behind a forward proxy', () => {
     expect(far.last.header('proxy-authorization')).toBeUndefined();
   });
 
+  it.each(['completion', 'get'])('probes (%s) go the same way', async (mode) => {
+    const { far, proxy, set } = await behind({
+      plain: true,
+      provider: { backoff: 'PT1M', probe_interval: 'PT0.02S', probe: mode === 'get' ? { mode } : {} },
+    });
+    far.next((_r, answer) => answer.error(503));
+    await set.chat().end();
+    await set.gateway.logged('probe upstream=far ok');
+    const path = mode === 'get' ? '/health' : '/v1/chat/completions';
+    expect(proxy.forwarded.at(-1)).toBe(`http://127.0.0.1:${far.port}${path}`);
+    expect(far.last.target).toBe(path);
+  });
+
   it('a 407 is the proxy’s own and never passed on', async () => {
     const set = await behind({ plain: true });
     set.proxy.onForward = (_request, response) => response.writeHead(407).end('secret');
