@@ -269,6 +269,7 @@ describe('an http provider behind a forward proxy', () => {
       provider: { backoff: 'PT1M', probe_interval: 'PT0.02S', probe: mode === 'get' ? { mode } : {} },
     });
     far.next((_r, answer) => answer.error(503));
+    if (mode === 'get') far.always((_r, answer) => answer.send(200, 'alive'));
     await set.chat().end();
     await set.gateway.logged('probe upstream=far ok');
     const path = mode === 'get' ? '/health' : '/v1/chat/completions';
