@@ -1,0 +1,137 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { PROVIDER_ERRORS } from '../../../test/fixtures/provider-errors.js';
+import { ERROR_CLASSES } from '../../contracts/error-class.js';
+import { classify, classOfStatus } from './classify.js';
+import { ERROR_VOCABULARY } from './error-vocabulary.js';
+
+function classified(status: number, body: unknown, headers: Readonly<Record<string, string>> = {}) {
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  const json = typeof body === 'string' ? undefined : body;
+  return classify({ status, json, text, header: (name) => headers[name] });
+}
+const error = (members: object) => ({
+  error: { message: 'no', type: 'provider_error', param: null, code: null, ...members },
+});
+
+describe('classify', () => {
+  it.each(PROVIDER_ERRORS.map((one, i) => [i, one.provider, one.status, one.class, one] as const))(
+    '%i: %s %i is %s',
+    (_i, _provider, status, name, { body, headers, retryDelayMs }) => {
+      expect(classified(status, body, headers)).toEqual(
+        retryDelayMs === undefined ? { class: name } : { class: name, retryDelayMs },
+      );
+    },
+  );
+
+  it('names where each of them is documented', () => {
+    for (const { source } of PROVIDER_ERRORS) expect(URL.parse(source)?.protocol).toBe('https:');
+  });
+
+  it('lets a known code win over type, message and status', () => {
+    const loud = 'insufficient quota: maximum context length, prompt is too long';
+    expect(classified(401, error({ code: 'rate_limit_exceeded', message: loud })).class).toBe('rate_limited');
+    expect(classified(400, error({ type: 'rate_limit_error', message: loud })).class).toBe('rate_limited');
+    expect(classified(401, error({ message: loud })).class).toBe('quota_exhausted');
+    expect(classified(429, error({ code: 'model_not_found', type: 'rate_limit_error' })).class).toBe(
+      'model_gone',
+    );
+    expect(classified(429, error({ code: 'context_length_exceeded' })).class).toBe('context_length');
+    expect(classified(429, error({ code: 'something_new', type: 'insufficient_quota' })).class).toBe(
+      'quota_exhausted',
+    );
+  });
+
+  it.each([
+    [400, 'bad_request'],
+    [401, 'unauthorized'],
+    [402, 'quota_exhausted'],
+    [403, 'unauthorized'],
+    [404, 'model_gone'],
+    [405, 'bad_request'],
+    [408, 'busy'],
+    [409, 'bad_request'],
+    [413, 'bad_request'],
+    [415, 'bad_request'],
+    [422, 'bad_request'],
+    [425, 'busy'],
+    [429, 'rate_limited'],
+    [499, 'bad_request'],
+    [500, 'server_error'],
+    [503, 'server_error'],
+    [529, 'server_error'],
+    [599, 'server_error'],
+    [302, 'server_error'],
+  ] as const)('%i without a word of explanation is %s', (status, name) => {
+    expect(classOfStatus(status)).toBe(name);
+    if (status >= 400) expect(classified(status, '').class).toBe(name);
+  });
+
+  it('takes an error inside a 2xx for the provider’s fault, unless it calls itself something else', () => {
+    expect(classified(200, error({})).class).toBe('server_error');
+    expect(classified(200, error({ message: 'maximum context length' })).class).toBe('server_error');
+    expect(classified(200, error({ code: 'insufficient_quota' })).class).toBe('quota_exhausted');
+    expect(classified(200, error({ code: '401' })).class).toBe('unauthorized');
+    expect(classified(200, error({ code: 400 })).class).toBe('bad_request');
+    expect(classified(200, error({ code: 200 })).class).toBe('server_error');
+    expect(classified(200, { error: { status: 'RESOURCE_EXHAUSTED' } }).class).toBe('rate_limited');
+  });
+
+  it('does not care for case or white space', () => {
+    expect(classified(400, error({ code: ' Insufficient_Quota ' })).class).toBe('quota_exhausted');
+    expect(classified(400, error({ message: 'PROMPT IS TOO LONG' })).class).toBe('context_length');
+  });
+
+  it('never throws, for any status and any body', () => {
+    const hostile = fc.letrec((tie) => ({
+      value: fc.oneof(
+        fc.constantFrom(null, 0, -1, 429, '429', true, '', 'rate_limit', '__proto__'),
+        fc.string(),
+        fc.array(tie('value'), { maxLength: 3 }),
+        fc.dictionary(
+          fc.constantFrom(
+            'error',
+            'code',
+            'type',
+            'message',
+            'details',
+            'metadata',
+            'status',
+            'error_code',
+            '__type',
+            'violations',
+            'quotaId',
+            'reason',
+            'retryDelay',
+            'detail',
+          ),
+          tie('value'),
+        ),
+      ),
+    })).value;
+    fc.assert(
+      fc.property(fc.integer({ min: 200, max: 599 }), hostile, (status, body) => {
+        expect(ERROR_CLASSES).toContain(classified(status, body).class);
+      }),
+    );
+  });
+
+  it('is quick on a hostile message', () => {
+    const message = 'input token count '.repeat(400_000);
+    expect(classified(400, error({ message })).class).toBe('bad_request');
+  });
+});
+
+describe('ERROR_VOCABULARY', () => {
+  it('has an entry for each class, in lower case, and no code or status twice', () => {
+    expect(Object.keys(ERROR_VOCABULARY).sort()).toEqual([...ERROR_CLASSES].sort());
+    const entries = Object.values(ERROR_VOCABULARY);
+    const codes = entries.flatMap(({ codes = [], codePrefixes = [] }) => [...codes, ...codePrefixes]);
+    for (const code of codes) expect(code).toBe(code.toLowerCase());
+    expect(new Set(codes).size).toBe(codes.length);
+    const statuses = entries.flatMap(({ statuses = [] }) => statuses);
+    expect(new Set(statuses).size).toBe(statuses.length);
+    for (const phrase of entries.flatMap(({ messages = [] }) => messages))
+      expect(String(phrase)).toBe(String(phrase).toLowerCase());
+  });
+});

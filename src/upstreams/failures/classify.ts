@@ -1,0 +1,76 @@
+import { ERROR_CLASSES, type ErrorClass, type FailedAnswer } from '../../contracts/error-class.js';
+import { errorFacts, type ErrorFacts } from './error-facts.js';
+import { ERROR_VOCABULARY, type ErrorWords } from './error-vocabulary.js';
+
+export interface Classification {
+  readonly class: ErrorClass;
+  /** What the body itself asks for; the headers count first. */
+  readonly retryDelayMs?: number;
+}
+
+const VOCABULARY = Object.entries(ERROR_VOCABULARY) as [ErrorClass, ErrorWords][];
+const BY_CODE = new Map(VOCABULARY.flatMap(([name, { codes }]) => (codes ?? []).map((code) => [code, name])));
+const BY_STATUS = new Map(
+  VOCABULARY.flatMap(([name, { statuses }]) => (statuses ?? []).map((status) => [status, name])),
+);
+
+/**
+ * The class of a failed answer: by code, then type, then message, then status. Of an error object inside a 2xx only what
+ * it calls itself counts; where that says nothing, it is the provider's fault.
+ */
+export function classify(answer: Pick<FailedAnswer, 'status' | 'json' | 'text' | 'header'>): Classification {
+  const facts = errorFacts(answer);
+  const name = classOf(answer.status, facts);
+  return facts.retryDelayMs === undefined
+    ? { class: name }
+    : { class: name, retryDelayMs: facts.retryDelayMs };
+}
+
+export function isErrorClass(value: unknown): value is ErrorClass {
+  return ERROR_CLASSES.includes(value as ErrorClass);
+}
+
+/** The class of a status alone, for answers nobody reads. */
+export function classOfStatus(status: number): ErrorClass {
+  const known = BY_STATUS.get(status);
+  if (known !== undefined) return known;
+  return status >= 400 && status <= 499 ? 'bad_request' : 'server_error';
+}
+
+function classOf(status: number, facts: ErrorFacts): ErrorClass {
+  for (const identifier of facts.identifiers) {
+    const known = byIdentifier(identifier);
+    if (known !== undefined) return known;
+  }
+  const inside = status < 400;
+  const meant = inside ? facts.statusCode : status;
+  if (meant === undefined) return byCanonicalStatus(facts.canonicalStatus) ?? 'server_error';
+  return byMessage(facts.message) ?? classOfStatus(meant);
+}
+
+function byIdentifier(identifier: string): ErrorClass | undefined {
+  const exact = BY_CODE.get(identifier);
+  if (exact !== undefined) return exact;
+  for (const [name, { codePrefixes }] of VOCABULARY) {
+    if (codePrefixes?.some((prefix) => identifier.startsWith(prefix))) return name;
+  }
+  return undefined;
+}
+
+function byMessage(message: string): ErrorClass | undefined {
+  if (message === '') return undefined;
+  for (const [name, { messages }] of VOCABULARY) {
+    const holds = messages?.some((phrase) =>
+      typeof phrase === 'string' ? message.includes(phrase) : phrase.test(message),
+    );
+    if (holds === true) return name;
+  }
+  return undefined;
+}
+
+/** Google's words for a status, in an error without a numeric code. */
+function byCanonicalStatus(status: string | undefined): ErrorClass | undefined {
+  if (status === 'resource_exhausted') return 'rate_limited';
+  if (status === 'not_found') return 'model_gone';
+  return status === undefined ? undefined : byIdentifier(status);
+}

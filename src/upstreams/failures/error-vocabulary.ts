@@ -1,0 +1,140 @@
+import type { ErrorClass } from '../../contracts/error-class.js';
+
+/** How one class is recognised. All words are in lower case. */
+export interface ErrorWords {
+  /** Whole values of `code`, `type` and their relatives. */
+  readonly codes?: readonly string[];
+  /** Beginnings of such values. */
+  readonly codePrefixes?: readonly string[];
+  /** Phrases in the message: a text, or an expression that is linear on any input. */
+  readonly messages?: readonly (string | RegExp)[];
+  readonly statuses?: readonly number[];
+}
+
+/**
+ * What providers call their errors: OpenAI, Azure OpenAI, Anthropic, Gemini, Bedrock, OpenRouter, DeepSeek, Groq,
+ * Mistral, xAI, Moonshot, DashScope, GitHub Models, vLLM, llama.cpp, Ollama. Only words that decide by themselves stand
+ * here: `invalid_request_error` or `api_error` are used for everything and say nothing.
+ * The order of the classes is the order in which messages are looked through.
+ */
+export const ERROR_VOCABULARY: Readonly<Record<ErrorClass, ErrorWords>> = {
+  quota_exhausted: {
+    statuses: [402],
+    codes: [
+      'insufficient_quota',
+      'insufficientquota',
+      'enforced_spend_limit_reached',
+      'organization_usage_limit_exceeded',
+      'organization_spend_limit_exceeded',
+      'project_spend_limit_exceeded',
+      'credit_balance_exhausted',
+      'billing_not_active',
+      'billing_error',
+      'payment_required',
+      'insufficient_balance',
+      'insufficient_credits',
+      'insufficient_funds',
+      'quota_exceeded',
+      'exceeded_current_quota_error',
+      'arrearage',
+      'servicequotaexceededexception',
+    ],
+    codePrefixes: ['billing_hard_limit'],
+    messages: [
+      /\binsufficient (?:account )?(?:balance|credit|funds|quota)/,
+      'credit balance is too low',
+      'exceeded your current quota',
+      'billing hard limit has been reached',
+      /you have reached your specified (?:workspace )?api usage limits/,
+      'used all available credits',
+    ],
+  },
+  context_length: {
+    codes: [
+      'context_length_exceeded',
+      'exceed_context_size_error',
+      'context_window_exceeded',
+      'model_max_prompt_tokens_exceeded',
+      'tokens_limit_reached',
+    ],
+    messages: [
+      'maximum context length',
+      'prompt is too long',
+      'exceeds the context window',
+      'exceed context window of',
+      'exceeds the available context size',
+      'input is too long for requested model',
+      /input token count .{0,60}exceeds the maximum/,
+      'number of input tokens exceeds maximum length',
+      'maximum prompt length is',
+      "longer than the model's context length",
+      'greater than the context length',
+    ],
+  },
+  rate_limited: {
+    statuses: [429],
+    codes: ['slow_down', 'too_many_requests', 'toomanyrequests', 'toomanyrequestsexception'],
+    codePrefixes: ['rate_limit', 'ratelimit', 'throttling'],
+  },
+  unauthorized: {
+    statuses: [401, 403],
+    codes: [
+      'invalid_api_key',
+      'incorrect_api_key',
+      'api_key_invalid',
+      'api_key_expired',
+      'invalidapikey',
+      'invalid_authentication_error',
+      'authentication_error',
+      'authentication',
+      'unauthenticated',
+      'unauthorized',
+      'permission_error',
+      'permission_denied',
+      'account_deactivated',
+      'accessdeniedexception',
+      'unrecognizedclientexception',
+      'expiredtokenexception',
+    ],
+  },
+  model_gone: {
+    statuses: [404],
+    codes: [
+      'model_not_found',
+      'modelnotfound',
+      'deploymentnotfound',
+      'model_decommissioned',
+      'model_not_exist',
+      'invalid_model',
+      'not_found_error',
+      'resourcenotfoundexception',
+      'resource_not_found_error',
+    ],
+    messages: ['model not exist'],
+  },
+  busy: {
+    statuses: [408, 425],
+    codes: ['capacity_exceeded', 'modelnotreadyexception', 'modeltimeoutexception'],
+  },
+  server_error: {
+    // Not `server_error` and the like: they only repeat the status, and the message may say more.
+    codes: [
+      'internalserverexception',
+      'server_is_overloaded',
+      'service_unavailable_error',
+      'service_unavailable',
+      'serviceunavailableexception',
+      'overloaded',
+      'overloaded_error',
+      'provider_overloaded',
+      'provider_unavailable',
+      'modelerrorexception',
+      'modelstreamerrorexception',
+    ],
+    codePrefixes: ['engine_overloaded'],
+  },
+  bad_request: {
+    // A prompt that a filter refused says nothing about the key, whatever status it comes with.
+    codes: ['content_filter', 'content_policy_violation', 'moderation_blocked', 'request_too_large'],
+  },
+};
