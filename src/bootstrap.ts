@@ -5,7 +5,7 @@ import { createApp } from './app.factory.js';
 import { parseCommandLine, USAGE } from './command-line.js';
 import { checkReport } from './config/check-report.js';
 import { type Environment, readEnvironment } from './config/environment.js';
-import type { GatewayConfig } from './config/gateway-config.js';
+import type { GatewayConfig, ProviderConfig } from './config/gateway-config.js';
 import { formatProblem } from './config/loader/config-problem.js';
 import { loadConfig, type LoadResult } from './config/loader/load-config.js';
 import { startupLines } from './config/startup-lines.js';
@@ -100,7 +100,9 @@ async function listen(app: NestFastifyApplication, config: GatewayConfig, log: G
   const address = app.getHttpServer().address();
   const bound = typeof address === 'object' && address !== null ? address.port : port;
   log.info(`server: bind host=${host} port=${bound}`, { host, port: bound });
-  if (config.providers.some(({ key }) => key !== '') && !isLoopback(host)) {
+  const keyed = ({ key, keys }: ProviderConfig): boolean =>
+    key !== '' || (keys ?? []).some(({ value }) => value !== '');
+  if (config.providers.some(keyed) && !isLoopback(host)) {
     log.warn(
       `server: provider keys are configured and ${host} is reachable from other machines without any authentication; anyone who reaches port ${bound} can spend them`,
     );

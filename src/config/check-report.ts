@@ -15,6 +15,8 @@ const COLUMNS = [
   'recovery',
   'request timeout',
   'think tags',
+  'keys',
+  'errors',
 ] as const;
 
 /** What `--check` prints for a good file: effective values of every upstream, and the chain of every model. No secrets. */
@@ -54,12 +56,23 @@ function rowOf(upstream: UpstreamConfig): string[] {
     upstream.recovery,
     timeOf(upstream.requestTimeoutMs, '∞'),
     upstream.thinkTags,
+    keysOf(upstream),
+    upstream.provider.errors === null ? 'simple' : 'classified',
   ];
 }
 
 function backoffOf({ backoff, provider }: UpstreamConfig): string {
   if (backoff !== null) return `${backoff.text} (own)`;
-  return provider.backoff === null ? 'none' : `${provider.backoff.text} (shared)`;
+  if (provider.backoff !== null) return `${provider.backoff.text} (shared)`;
+  return provider.errors === null
+    ? 'none'
+    : `${formatDuration(provider.errors.serverError.maxMs)} (classified)`;
+}
+
+/** How many, never which. */
+function keysOf({ provider: { key, keys, keyOrder } }: UpstreamConfig): string {
+  const count = keys === null ? Number(key !== '') : keys.filter(({ value }) => value !== '').length;
+  return count < 2 ? String(count) : `${count} ${keyOrder}`;
 }
 
 function probeOf({ probe, probeIntervalMs, recovery }: UpstreamConfig): string {

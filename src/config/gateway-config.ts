@@ -94,12 +94,20 @@ export interface ProviderConfig {
   readonly id: string;
   /** http(s), without trailing slash, query, fragment or userinfo. */
   readonly url: string;
-  /** Trimmed; '' = no Authorization header is sent. */
+  /** Trimmed; '' = no Authorization header is sent, or there are `keys`. */
   readonly key: string;
   /** The forward proxy on the way to it; null = a direct connection. */
   readonly proxy: ProxyConfig | null;
   /** What its TLS needs beyond the defaults; null = nothing. */
   readonly tls: TlsConfig | null;
+  /**
+   * The pool, in file order. Null: the single `key`, with `errors: simple`. A single key with classified errors is a pool
+   * of one. An empty pool is one without a usable key: nothing is sent.
+   */
+  readonly keys: readonly KeyConfig[] | null;
+  readonly keyOrder: 'round_robin' | 'ordered';
+  /** Null = simple. */
+  readonly errors: ErrorRules | null;
   /** Fixed request headers, names in lower case; they win over the client's. */
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly patch: JsonObject | null;
@@ -113,11 +121,33 @@ export interface ProviderConfig {
   readonly probeInterval: DurationSetting | null;
 }
 
+export interface KeyConfig {
+  /** For log, metrics and headers; never the key. */
+  readonly id: string;
+  /** '' = no Authorization header is sent. */
+  readonly value: string;
+  /** Wall clock: the first millisecond at which it is not valid any more. */
+  readonly expiresAtMs: number | null;
+  readonly disabled: boolean;
+}
+
+/** What rests after which class of error, and for how long. A rest of 0 is none. */
+export interface ErrorRules {
+  readonly rateLimited: { readonly restMs: number; readonly maxMs: number };
+  readonly quotaExhausted: { readonly restMs: number; readonly maxMs: number };
+  readonly unauthorized: { readonly restMs: number };
+  readonly modelGone: { readonly restMs: number };
+  /** The rests are of an upstream that no `backoff` covers. */
+  readonly serverError: { readonly retries: number; readonly restMs: number; readonly maxMs: number };
+}
+
 export interface UpstreamConfig {
   readonly id: string;
   readonly provider: ProviderConfig;
   /** The provider's real model name. */
   readonly model: string;
+  /** Tokens; null = not known. */
+  readonly contextWindow: number | null;
   /** Slots: ≥ 1, or Infinity for unlimited. Upstream → provider → unlimited. */
   readonly limit: number;
   readonly patch: JsonObject | null;

@@ -81,9 +81,11 @@ describe('checkReport', () => {
       'probe',
       'PT5M',
       'off',
+      '1',
+      'simple',
     ]);
     expect(report).toContain(
-      'mini      routerai  gpt-4o-mini  ∞      P1M (shared)  PT30S       PT1S   probe     PT5M             off',
+      'mini      routerai  gpt-4o-mini  ∞      P1M (shared)  PT30S       PT1S   probe     PT5M             off         1     simple',
     );
     expect(row('qwen')).toEqual([
       'qwen',
@@ -96,6 +98,8 @@ describe('checkReport', () => {
       'probe',
       '∞',
       'split',
+      '0',
+      'simple',
     ]);
   });
   it.each([
@@ -109,6 +113,19 @@ describe('checkReport', () => {
       .split('\n')
       .find((line) => line.startsWith('u '));
     expect(row?.split(/ {2,}/).slice(6, 8)).toEqual(shown);
+  });
+  it.each([
+    ['keys: [sk-SECRET-1, sk-SECRET-2]', ['2 round_robin', 'classified'], 'PT5M (classified)'],
+    ['keys: [sk-SECRET-1, sk-SECRET-2], key_order: ordered, errors: simple', ['2 ordered', 'simple'], 'none'],
+    ['keys: []', ['0', 'classified'], 'PT5M (classified)'],
+    ['key: sk-SECRET-1, errors: { server_error: { max: PT9S } }', ['1', 'classified'], 'PT9S (classified)'],
+    ['key: sk-SECRET-1, errors: classified, backoff: PT1H', ['1', 'classified'], 'PT1H (shared)'],
+  ])('shows how many keys there are and how errors are told apart: %s', (p, shown, backoff) => {
+    const text = checkReport(small.load(small.file({ p })).config, []);
+    const row = text.split('\n').find((line) => line.startsWith('u '));
+    expect(row?.split(/ {2,}/).slice(-2)).toEqual(shown);
+    expect(row).toContain(backoff);
+    expect(text).not.toContain('SECRET');
   });
   it('shows the chain of every model, the warnings, and no secret', () => {
     expect(report).toContain('my-gpt  qwen → gpt4o\n');

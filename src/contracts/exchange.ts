@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { JsonDocument } from '../common/json/json-document.js';
 import type { ModelConfig, UpstreamConfig } from '../config/gateway-config.js';
+import type { ErrorClass } from './error-class.js';
 
 /** Outcome of one attempt, as in `llm_proxy_requests_total{result}` (spec 01 §5). */
 export type AttemptResult = 'ok' | '4xx' | '429' | '402' | '5xx' | 'net_err' | 'timeout' | 'cancelled';
@@ -53,9 +54,13 @@ export interface Attempt {
 export interface AttemptFailure {
   readonly result: AttemptResult;
   readonly status?: number;
+  /** What kind of failure; always there when a plugin is told. */
+  readonly class?: ErrorClass;
+  /** A time was over, ours: the same may not be tried at once again. */
+  readonly timedOut?: boolean;
   /** One line for the log, such as `returned 503` or `connection refused`. */
   readonly reason: string;
-  /** What the provider's `Retry-After` asked for. */
+  /** What the provider asked for, in `Retry-After` or, where it limits the rate, in any of its headers. */
   readonly retryAfterMs?: number;
 }
 

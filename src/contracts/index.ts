@@ -12,6 +12,7 @@ export type {
   ThinkTagsMode,
   UpstreamConfig,
 } from '../config/gateway-config.js';
+export * from './error-class.js';
 export * from './exchange.js';
 export * from './gate.js';
 export * from './interceptor.js';

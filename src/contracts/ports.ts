@@ -11,3 +11,6 @@ export interface ProbeSender {
 
 /** Injection token of the monotonic clock. */
 export const CLOCK = Symbol.for('llm-proxy:clock');
+
+/** Injection token of the wall clock, a function. */
+export const WALL_CLOCK = Symbol.for('llm-proxy:wall-clock');

@@ -8,6 +8,7 @@ import type { TransportFailure } from '../upstreams/transport-failure.js';
 import type { AnswerHost, AnswerReader, CommitOptions } from './answer/answer-reader.js';
 import { chooseReader } from './answer/choose-reader.js';
 import { trailOf } from './exposure.js';
+import type { HeldAnswer, PassableAnswer } from './answer/passable-answer.js';
 import type { CompiledTarget } from './compiled-target.js';
 import type { GatewayAttempt } from './gateway-attempt.js';
 import type { GatewayExchange, GivenUp } from './gateway-exchange.js';
@@ -29,6 +30,8 @@ export interface AttemptOutcome {
   readonly status: number;
   /** Time to the first byte of the body; absent where none came. */
   readonly firstByteMs?: number;
+  /** An error that may be sent to the client if nothing better comes. */
+  readonly held?: HeldAnswer;
 }
 
 export interface AttemptDependencies {
@@ -116,6 +119,7 @@ export class AttemptRun implements AnswerListener, AnswerHost {
         streamAsked: this.#streamAsked,
         maskBytes: this.target.maskBytes,
         wallClockMs: this.dependencies.wallClockMs,
+        classify: this.target.classify,
       });
     } catch (error) {
       this.crashed(error);
@@ -173,8 +177,13 @@ export class AttemptRun implements AnswerListener, AnswerHost {
     this.#end({ result, answered: true, status: this.status });
   }
 
-  fail(failure: AttemptFailure): void {
-    this.#end({ result: failure.result, failure, attempt: this.attempt, answered: false, status: 0 });
+  fail(failure: AttemptFailure, passable?: PassableAnswer): void {
+    const outcome = { result: failure.result, failure, attempt: this.attempt, answered: false, status: 0 };
+    if (passable === undefined) this.#end(outcome);
+    else {
+      const { status, body, options } = passable;
+      this.#end({ ...outcome, held: { status, headers: this.#answerHeaders(options), body } });
+    }
   }
 
   interrupted(failure: AttemptFailure): void {
@@ -255,8 +264,12 @@ export class AttemptRun implements AnswerListener, AnswerHost {
     if (this.#outcome !== null || (forFirstByte && this.#firstByteSeen)) return;
     const { firstByteTimeoutMs } = this.target.candidate.upstream.config;
     const failure: AttemptFailure = forFirstByte
-      ? { result: 'timeout', reason: `no first byte within ${firstByteTimeoutMs}ms` }
-      : { result: 'net_err', reason: `request timeout after ${Math.round(this.#requestLimitMs)}ms` };
+      ? { result: 'timeout', timedOut: true, reason: `no first byte within ${firstByteTimeoutMs}ms` }
+      : {
+          result: 'net_err',
+          timedOut: true,
+          reason: `request timeout after ${Math.round(this.#requestLimitMs)}ms`,
+        };
     this.#broken(this.status > 0 ? { ...failure, status: this.status } : failure);
   }
 

@@ -88,5 +88,11 @@ export class AttemptRunner {
 function lateOutcome(target: CompiledTarget, attempt: Attempt): AttemptOutcome {
   const { requestTimeoutMs } = target.candidate.upstream.config;
   const reason = `request timeout after ${requestTimeoutMs}ms, spent in onAttempt of a plugin`;
-  return { result: 'net_err', failure: { result: 'net_err', reason }, attempt, answered: false, status: 0 };
+  return {
+    result: 'net_err',
+    failure: { result: 'net_err', timedOut: true, reason },
+    attempt,
+    answered: false,
+    status: 0,
+  };
 }

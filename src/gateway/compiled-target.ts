@@ -2,6 +2,8 @@ import type { ExchangeInterceptor } from '../contracts/interceptor.js';
 import type { LoggedTarget } from '../observability/log/gateway-log.js';
 import type { AttemptSeries } from '../observability/metrics/gateway.metrics.js';
 import type { Candidate } from '../routing/candidate.js';
+import type { PoolKey } from '../upstreams/keys/pool-key.js';
+import type { Classify } from './answer/error-judge.js';
 
 /** An interceptor with the id it is known by. */
 export interface Stage<K extends keyof ExchangeInterceptor> {
@@ -12,6 +14,8 @@ export interface Stage<K extends keyof ExchangeInterceptor> {
 /** All that can be known beforehand about one candidate; an empty stage list is null and costs nothing. */
 export interface CompiledTarget {
   readonly candidate: Candidate;
+  /** Of a pool; null = the provider's single key, or none. */
+  readonly key: PoolKey | null;
   readonly onAttempt: readonly Stage<'onAttempt'>[] | null;
   readonly onResponse: readonly Stage<'onResponse'>[] | null;
   readonly observe: readonly Stage<'observe'>[] | null;
@@ -32,6 +36,8 @@ export interface CompiledTarget {
   readonly answerHeaders: readonly string[];
   /** What stands before the status in this target's step of `x-llm-proxy-trail`; null = attempts are not shown. */
   readonly trailStep: string | null;
+  /** How this upstream's errors are told apart; null = by status alone. */
+  readonly classify: Classify | null;
   readonly mask: (text: string) => string;
   readonly maskBytes: (bytes: Buffer) => Buffer;
 }

@@ -37,6 +37,12 @@ export class CompletionJoiner {
     return this.#errorSeen && this.#choices.size === 0;
   }
 
+  /** That error as the provider would have sent it in an answer that is no stream. */
+  get errorObject(): Buffer | undefined {
+    const error = this.error ? this.#top.get('error') : undefined;
+    return error === undefined ? undefined : Buffer.concat(objectOf(new Map([['error', error]])));
+  }
+
   /** The provider sent an error behind a part of the answer: it must not be taken for a whole one. */
   get interrupted(): boolean {
     return this.#errorSeen && this.#choices.size > 0;

@@ -21,6 +21,16 @@ export function trailOf(attempts: readonly AttemptRecord[]): string {
     .join(',');
 }
 
+/** The head of an answer that was held back, with all attempts that were made by now. */
+export function retold(headers: readonly string[], attempts: readonly AttemptRecord[]): string[] {
+  const told = [...headers];
+  for (let i = 0; i < told.length; i += 2) {
+    if (told[i] === 'x-llm-proxy-attempts') told[i + 1] = String(attempts.length);
+    else if (told[i] === 'x-llm-proxy-trail') told[i + 1] = trailOf(attempts);
+  }
+  return told;
+}
+
 /** The headers of an answer that say who gave it, as a flat list; the same for all answers of a candidate. */
 export function targetHeaders({ model, upstream }: Candidate, expose: Exposure): readonly string[] {
   const { config } = upstream;

@@ -3,6 +3,8 @@ import type { JsonDocument } from '../common/json/json-document.js';
 import type { ModelConfig } from '../config/gateway-config.js';
 import type { AttemptRecord, Exchange } from '../contracts/exchange.js';
 
+import type { TooLong } from './too-long.js';
+
 /** Why an exchange is given up from outside. */
 export type GivenUp = 'client_gone' | 'shutting_down';
 
@@ -24,6 +26,8 @@ export class GatewayExchange implements Exchange {
   place = -1;
   /** Monotonic; Infinity = no deadline. No attempt begins after it, and none goes on. */
   deadlineAt = Infinity;
+  /** Set by the first answer that found the prompt too long. */
+  tooLong: TooLong | null = null;
   #model: ModelConfig | null = null;
   #notes: Map<symbol, unknown> | null = null;
   #controller: AbortController | null = null;

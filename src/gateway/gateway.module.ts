@@ -9,6 +9,7 @@ import { UpstreamsModule } from '../upstreams/upstreams.module.js';
 import { AnswerStages } from './answer-stages.js';
 import { AttemptRunner } from './attempt.runner.js';
 import { AttemptShaper } from './attempt.shaper.js';
+import { ErrorClassifiers } from './error-classifiers.js';
 import { GatewayService } from './gateway.service.js';
 import { OutcomeBook } from './outcome-book.js';
 import { PipelineCompiler } from './pipeline.compiler.js';
@@ -18,6 +19,7 @@ import { PluginExplorer } from './plugin.explorer.js';
 import { PluginGuard } from './plugin.guard.js';
 import { GatewayProbeSender } from './probe.sender.js';
 import { RunningExchanges } from './running-exchanges.js';
+import { UpstreamAttempts } from './upstream-attempts.js';
 
 /** The engine, and the built-in interceptors that it finds like any plugin's. */
 @Module({
@@ -26,6 +28,7 @@ import { RunningExchanges } from './running-exchanges.js';
     AnswerStages,
     AttemptRunner,
     AttemptShaper,
+    ErrorClassifiers,
     GatewayService,
     OutcomeBook,
     PipelineCompiler,
@@ -33,6 +36,7 @@ import { RunningExchanges } from './running-exchanges.js';
     PluginExplorer,
     PluginGuard,
     RunningExchanges,
+    UpstreamAttempts,
     { provide: PROBE_SENDER, useClass: GatewayProbeSender },
   ],
   exports: [GatewayService, RunningExchanges, PluginExplorer, PROBE_SENDER],

@@ -3,6 +3,7 @@ import {
   allUpstreams,
   internalError,
   missingModel,
+  noUsableKey,
   type Refusal,
   shuttingDown,
 } from '../common/errors/catalogue.js';
@@ -22,25 +23,16 @@ import type { ModelRoute } from '../routing/model-route.js';
 import { RoutingService } from '../routing/routing.service.js';
 import { type Claim, ConcurrencyService } from '../upstreams/concurrency/concurrency.service.js';
 import type { Upstream } from '../upstreams/upstream.js';
-import type { AttemptOutcome } from './attempt-run.js';
-import { AttemptRunner } from './attempt.runner.js';
-import type { CompiledTarget, Stage } from './compiled-target.js';
 import { candidateReport } from './candidate-report.js';
+import type { Stage } from './compiled-target.js';
+import type { Ending } from './ending.js';
 import { trailOf } from './exposure.js';
 import type { GatewayExchange } from './gateway-exchange.js';
-import { OutcomeBook } from './outcome-book.js';
 import { PipelineCompiler } from './pipeline.compiler.js';
 import { PluginGuard } from './plugin.guard.js';
 import type { ResponseSink } from './response-sink.js';
 import { RunningExchanges } from './running-exchanges.js';
-
-/** How an exchange ended, for `onFinish` and the log. */
-interface Ending {
-  /** Of the attempt that answered, or was under way when the client left. */
-  readonly outcome: AttemptOutcome | null;
-  readonly target: CompiledTarget | null;
-  readonly status: number;
-}
+import { passOn, UpstreamAttempts } from './upstream-attempts.js';
 
 const LEFT: Ending = { outcome: null, target: null, status: 0 };
 
@@ -56,8 +48,7 @@ export class GatewayService {
     @Inject(CLOCK) private readonly clock: Clock,
     private readonly routing: RoutingService,
     private readonly concurrency: ConcurrencyService,
-    private readonly runner: AttemptRunner,
-    private readonly book: OutcomeBook,
+    private readonly upstreams: UpstreamAttempts,
     private readonly pipelines: PipelineCompiler,
     private readonly guard: PluginGuard,
     private readonly running: RunningExchanges,
@@ -111,10 +102,11 @@ export class GatewayService {
       if (exchange.givenUp !== null) throw shuttingDown();
       if (exchange.attempts.length >= plan.maxAttempts || this.#late(exchange))
         return this.#none(exchange, plan, sink);
-      const claim = this.concurrency.claim(plan.candidates, tried);
+      const candidates = exchange.tooLong?.larger(plan.candidates) ?? plan.candidates;
+      const claim = this.concurrency.claim(candidates, tried);
       if (this.log.debugEnabled) this.#logSkipped(exchange, plan, tried, claim);
       if (claim === null) return this.#none(exchange, plan, sink);
-      const ending = await this.#serve(exchange, claim, sink);
+      const ending = await this.upstreams.run(exchange, claim, plan.maxAttempts, sink);
       if (ending !== null) return ending;
       (tried ??= new Set()).add(claim.candidate.upstream);
     }
@@ -124,33 +116,18 @@ export class GatewayService {
     return deadlineAt !== Infinity && this.clock.now() >= deadlineAt;
   }
 
-  /** All attempts on one claimed upstream, under one slot. Null: none answered, the next upstream may be tried. */
-  async #serve(
-    exchange: GatewayExchange,
-    { candidate, lease }: Claim<Candidate>,
-    sink: ResponseSink,
-  ): Promise<Ending | null> {
-    try {
-      // Trap: a plugin's `appliesTo` may throw here, after the slot was taken.
-      const target = this.pipelines.target(candidate);
-      if (this.log.debugEnabled)
-        this.log.claimed(exchange.id, target.logged, String(candidate.upstream.slots), lease.trial);
-      const outcome = await this.runner.run(exchange, target, sink);
-      this.book.add(exchange, target, lease, outcome);
-      if (!outcome.answered && exchange.givenUp !== 'client_gone') return null;
-      return { outcome, target, status: outcome.status };
-    } finally {
-      // Spec 01 §4: after the upstream is really free, which is when an attempt is over.
-      lease.release();
-    }
-  }
-
-  /** No upstream is left: one of the 503s. */
+  /** No upstream is left: one of the 503s, or the first error that said the prompt was too long. */
   #none(exchange: GatewayExchange, plan: Plan, sink: ResponseSink): Ending {
+    const { tooLong } = exchange;
+    if (tooLong !== null) return passOn(exchange, tooLong.target, tooLong.held, sink);
     const { someAlive, soonestMs } = this.concurrency.refusal(plan.candidates);
     const nothingTried = exchange.attempts.length === 0;
     const refusal: Refusal = nothingTried ? (someAlive ? 'busy' : 'cooling') : 'failed';
-    const error = allUpstreams(refusal, someAlive ? 1000 : soonestMs, this.#attemptsTold(exchange, plan));
+    const told = this.#attemptsTold(exchange, plan);
+    const error =
+      refusal === 'cooling' && soonestMs === Infinity
+        ? noUsableKey(told)
+        : allUpstreams(refusal, someAlive ? 1000 : soonestMs, told);
     const slots = plan.candidates.map(
       ({ upstream }) => `${printable(upstream.id)}=${String(upstream.slots)}`,
     );
@@ -189,7 +166,7 @@ export class GatewayService {
       const trail = trailOf(exchange.attempts);
       if (trail !== '') headers.push('x-llm-proxy-trail', trail);
     }
-    this.log.rejected(exchange.id, model, error.status, text, detail);
+    this.log.rejected(exchange.id, model, error.status, text, detail, exchange.attempts);
     sink.error(error, headers);
   }
 
@@ -203,7 +180,7 @@ export class GatewayService {
       this.log.done(
         exchange.id,
         target.logged,
-        { result, status, durationMs, attempts: exchange.attempts.length },
+        { result, status, durationMs, attempts: exchange.attempts },
         slots,
       );
     } else if (ending === LEFT) {
@@ -233,10 +210,11 @@ export class GatewayService {
     const now = this.clock.now();
     for (const candidate of plan.candidates) {
       if (candidate === claim?.candidate) return;
-      const { upstream } = candidate;
-      const restingMs = upstream.restingMs(now);
+      const { gates, upstream } = candidate;
+      let restingMs = upstream.restingMs(now);
+      for (const gate of gates ?? []) restingMs = Math.max(restingMs, gate.closedMs());
       if (restingMs > 0 && !tried?.has(upstream))
-        this.log.skipped(exchange.id, this.pipelines.target(candidate).logged, restingMs);
+        this.log.skipped(exchange.id, this.pipelines.target(candidate, null).logged, restingMs);
     }
   }
 }

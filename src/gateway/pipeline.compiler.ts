@@ -4,8 +4,10 @@ import type { ExchangeInterceptor, Target } from '../contracts/interceptor.js';
 import { shownTarget } from '../observability/log/gateway-log.js';
 import { GatewayMetrics } from '../observability/metrics/gateway.metrics.js';
 import type { Candidate } from '../routing/candidate.js';
+import type { PoolKey } from '../upstreams/keys/pool-key.js';
 import type { CompiledTarget, Stage } from './compiled-target.js';
 import { targetHeaders, trailStep } from './exposure.js';
+import { ErrorClassifiers } from './error-classifiers.js';
 import { PluginExplorer, type RegisteredInterceptor } from './plugin.explorer.js';
 import { bodyMask, headerMask, secretsOf } from './secret-mask.js';
 
@@ -13,6 +15,7 @@ import { bodyMask, headerMask, secretsOf } from './secret-mask.js';
 @Injectable()
 export class PipelineCompiler {
   readonly #targets = new Map<Candidate, CompiledTarget>();
+  readonly #targetsByKey = new Map<PoolKey, Map<Candidate, CompiledTarget>>();
   #onRequest: readonly Stage<'onRequest'>[] | null | undefined;
   #onFailover: readonly Stage<'onFailover'>[] | null | undefined;
   #onFinish: readonly Stage<'onFinish'>[] | null | undefined;
@@ -21,6 +24,7 @@ export class PipelineCompiler {
     private readonly explorer: PluginExplorer,
     private readonly metrics: GatewayMetrics,
     private readonly store: ConfigStore,
+    private readonly classifiers: ErrorClassifiers,
   ) {}
 
   get onRequest(): readonly Stage<'onRequest'>[] | null {
@@ -38,13 +42,21 @@ export class PipelineCompiler {
     return this.#onFinish;
   }
 
-  target(candidate: Candidate): CompiledTarget {
-    let target = this.#targets.get(candidate);
-    if (target === undefined) this.#targets.set(candidate, (target = this.compile(candidate)));
+  /** `key` null: the provider's single key, or none. */
+  target(candidate: Candidate, key: PoolKey | null): CompiledTarget {
+    const targets = key === null ? this.#targets : this.#targetsOf(key);
+    let target = targets.get(candidate);
+    if (target === undefined) targets.set(candidate, (target = this.compile(candidate, key)));
     return target;
   }
 
-  compile(candidate: Candidate): CompiledTarget {
+  #targetsOf(key: PoolKey): Map<Candidate, CompiledTarget> {
+    let targets = this.#targetsByKey.get(key);
+    if (targets === undefined) this.#targetsByKey.set(key, (targets = new Map()));
+    return targets;
+  }
+
+  compile(candidate: Candidate, key: PoolKey | null): CompiledTarget {
     const { model, upstream } = candidate;
     const { config } = upstream;
     const { provider } = config;
@@ -52,15 +64,18 @@ export class PipelineCompiler {
     const here = this.explorer.interceptors.filter(({ hooks }) => hooks.appliesTo?.(asked) ?? true);
     const secrets = secretsOf(provider);
     const own = [['accept-encoding', 'identity']];
-    if (provider.key !== '') own.push(['authorization', `Bearer ${provider.key}`]);
+    const secret = key === null ? provider.key : key.config.value;
+    if (secret !== '') own.push(['authorization', `Bearer ${secret}`]);
+    const shownKey = upstream.keys?.several === true ? key?.id : undefined;
     const fixedNames = new Set(provider.headers.map(([name]) => name));
     return {
       candidate,
+      key,
       onAttempt: stages(here, 'onAttempt'),
       onResponse: stages(here, 'onResponse'),
       observe: stages(here, 'observe'),
       series: this.metrics.attempts(model.name, config.id, provider.id),
-      logged: shownTarget(model.name, config.id, provider.id),
+      logged: shownTarget(model.name, config.id, provider.id, shownKey),
       modelBytes: Buffer.from(JSON.stringify(config.model)),
       path: `${upstream.client.basePath}/chat/completions`,
       fixedHeaderNames: fixedNames,
@@ -69,7 +84,9 @@ export class PipelineCompiler {
       ownHeaders: own.filter(([name]) => !fixedNames.has(name as string)).flat(),
       fixedHeaders: provider.headers.flat(),
       answerHeaders: targetHeaders(candidate, this.store.current.server.expose),
-      trailStep: this.store.current.server.expose === 'none' ? null : `${trailStep(config.id, null)}=`,
+      trailStep:
+        this.store.current.server.expose === 'none' ? null : `${trailStep(config.id, shownKey ?? null)}=`,
+      classify: provider.errors === null ? null : this.classifiers.of(config),
       mask: headerMask(secrets),
       maskBytes: bodyMask(secrets),
     };

@@ -2,6 +2,7 @@ import { pathToFileURL } from 'node:url';
 import { isAbsolute, resolve } from 'node:path';
 import { type DynamicModule, Module, type Type } from '@nestjs/common';
 import type { PluginConfig } from '../config/gateway-config.js';
+import { ERROR_CLASSIFIER_METADATA } from '../contracts/error-class.js';
 import { INTERCEPTOR_METADATA } from '../contracts/interceptor.js';
 import { PluginSetupError } from './plugin-setup-error.js';
 
@@ -30,7 +31,7 @@ export function asPluginModule(given: unknown, name: string): PluginModule {
   if (typeof given !== 'function') throw nothingToRegister(name);
   const plugin = given as Type;
   if (isModule(plugin)) return plugin;
-  if (Reflect.hasMetadata(INTERCEPTOR_METADATA, plugin)) return wrapped(plugin);
+  if (isMarked(plugin)) return wrapped(plugin);
   throw nothingToRegister(name);
 }
 
@@ -52,14 +53,17 @@ async function importPlugin(entry: PluginConfig, directory: string): Promise<Plu
   const found =
     candidates.find((value) => typeof value === 'function' && isModule(value as Type)) ??
     candidates.find((value) => typeof value === 'object' && value !== null && 'module' in value) ??
-    candidates.find(
-      (value) => typeof value === 'function' && Reflect.hasMetadata(INTERCEPTOR_METADATA, value),
-    );
+    candidates.find((value) => typeof value === 'function' && isMarked(value as Type));
   return asPluginModule(found, `${entry.path}.module "${entry.module}"`);
 }
 
 function isModule(type: Type): boolean {
   return ['imports', 'providers', 'controllers', 'exports'].some((key) => Reflect.hasMetadata(key, type));
+}
+
+/** A provider that registers something by itself. */
+function isMarked(type: Type): boolean {
+  return [INTERCEPTOR_METADATA, ERROR_CLASSIFIER_METADATA].some((key) => Reflect.hasMetadata(key, type));
 }
 
 function wrapped(provider: Type): Type {
@@ -70,6 +74,6 @@ function wrapped(provider: Type): Type {
 
 function nothingToRegister(name: string): PluginSetupError {
   return new PluginSetupError(
-    `${name} registers nothing: export a Nest module, or a class marked with @RegisterInterceptor`,
+    `${name} registers nothing: export a Nest module, or a class marked with @RegisterInterceptor or @RegisterErrorClassifier`,
   );
 }

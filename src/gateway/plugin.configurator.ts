@@ -2,6 +2,7 @@ import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
 import { plainToInstance } from 'class-transformer';
 import { validateSync, type ValidationError } from 'class-validator';
 import { type RegisteredInterceptor, PluginExplorer } from './plugin.explorer.js';
+import { ErrorClassifiers } from './error-classifiers.js';
 import type { LoadedPlugin, PluginModule } from './plugin-modules.js';
 import { PluginSetupError } from './plugin-setup-error.js';
 
@@ -13,19 +14,21 @@ export const LOADED_PLUGINS = Symbol.for('llm-proxy:loaded-plugins');
 export class PluginConfigurator implements OnModuleInit {
   constructor(
     private readonly explorer: PluginExplorer,
+    private readonly classifiers: ErrorClassifiers,
     @Inject(LOADED_PLUGINS) private readonly plugins: readonly LoadedPlugin[],
   ) {}
 
   async onModuleInit(): Promise<void> {
     // Wiring that is wrong stops the boot, also where there is no plugin to configure.
     void this.explorer.interceptors;
+    void this.classifiers.all;
     for (const plugin of this.plugins) await this.#configure(plugin);
   }
 
   async #configure(plugin: LoadedPlugin): Promise<void> {
     const own = this.explorer.registeredBy(classOf(plugin.module));
     const { entry } = plugin;
-    if (entry !== null && own.length === 0) {
+    if (entry !== null && own.length === 0 && !this.classifiers.registeredBy(classOf(plugin.module))) {
       throw new PluginSetupError(`${entry.path}.module "${entry.module}" registers no interceptor`);
     }
     for (const interceptor of own) {

@@ -5,6 +5,7 @@ import { timerDelay } from '../common/time/clock.js';
 import type { ModelEntryConfig, UpstreamConfig } from '../config/gateway-config.js';
 import { plainModel } from '../config/plain-model.js';
 import type { ProbeSender } from '../contracts/ports.js';
+import type { Candidate } from '../routing/candidate.js';
 import { UpstreamRegistry } from '../upstreams/upstream.registry.js';
 import { AttemptShaper } from './attempt.shaper.js';
 import type { CompiledTarget } from './compiled-target.js';
@@ -32,7 +33,7 @@ const PROBE_BODY = Buffer.from(
  */
 @Injectable()
 export class GatewayProbeSender implements ProbeSender {
-  readonly #targets = new Map<string, CompiledTarget>();
+  readonly #candidates = new Map<string, Candidate>();
 
   constructor(
     private readonly registry: UpstreamRegistry,
@@ -44,6 +45,7 @@ export class GatewayProbeSender implements ProbeSender {
     const windowMs = upstream.firstByteTimeoutMs > 0 ? upstream.firstByteTimeoutMs : DEFAULT_WINDOW_MS;
     try {
       const target = this.#target(upstream);
+      if (target === null) return false;
       if (upstream.probe.mode === 'get') {
         const { client } = target.candidate.upstream;
         const request = getProbeRequest(target, upstream.probe.path);
@@ -72,15 +74,17 @@ export class GatewayProbeSender implements ProbeSender {
     }
   }
 
-  /** As for a request to a model that has no patch of its own. */
-  #target(upstream: UpstreamConfig): CompiledTarget {
-    let target = this.#targets.get(upstream.id);
-    if (target === undefined) {
+  /** As for a request to a model that has no patch of its own. Null: no key can be used now. */
+  #target(upstream: UpstreamConfig): CompiledTarget | null {
+    let candidate = this.#candidates.get(upstream.id);
+    if (candidate === undefined) {
       const model = plainModel('', [upstream]);
       const entry = model.entries[0] as ModelEntryConfig;
-      target = this.compiler.compile({ model, entry, upstream: this.registry.get(upstream.id), gates: null });
-      this.#targets.set(upstream.id, target);
+      candidate = { model, entry, upstream: this.registry.get(upstream.id), gates: null };
+      this.#candidates.set(upstream.id, candidate);
     }
-    return target;
+    const { keys } = candidate.upstream;
+    const key = keys === null ? null : keys.peek();
+    return keys !== null && key === null ? null : this.compiler.target(candidate, key);
   }
 }

@@ -7,11 +7,15 @@ const SHORTEST_MASKED = 8;
 const CREDENTIAL_HEADER = /authorization|api-?key|token|secret|cookie|password/;
 
 /**
- * What must never come back from a provider: its key, the fixed headers that look like credentials, and what the proxy on
+ * What must never come back from a provider: its keys, the fixed headers that look like credentials, and what the proxy on
  * the way was shown.
  */
 export function secretsOf(provider: ProviderConfig): string[] {
-  const secrets = [provider.key, ...proxySecrets(provider.proxy?.authorization ?? null)];
+  const secrets = [
+    provider.key,
+    ...(provider.keys ?? []).map(({ value }) => value),
+    ...proxySecrets(provider.proxy?.authorization ?? null),
+  ];
   for (const [name, value] of provider.headers) {
     if (!CREDENTIAL_HEADER.test(name)) continue;
     secrets.push(value.startsWith('Bearer ') ? value.slice('Bearer '.length) : value);

@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import { Registry } from 'prom-client';
 import { GatewayLog } from './log/gateway-log.js';
 import { GatewayMetrics } from './metrics/gateway.metrics.js';
+import { KeyMetrics } from './metrics/key.metrics.js';
 
 export interface ObservabilityOptions {
   readonly logger: Logger;
@@ -38,9 +39,10 @@ export class ObservabilityModule {
       ],
       providers: [
         { provide: GatewayMetrics, useValue: metrics },
+        { provide: KeyMetrics, useValue: new KeyMetrics(registry) },
         { provide: GatewayLog, useValue: log },
       ],
-      exports: [GatewayMetrics, GatewayLog],
+      exports: [GatewayMetrics, KeyMetrics, GatewayLog],
     };
   }
 }

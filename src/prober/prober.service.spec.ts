@@ -121,6 +121,23 @@ describe('ProberService', () => {
     expect(scheduler.getIntervals()).toEqual([]);
   });
 
+  it('asks nothing while no key of the pool can be used, and goes on when one can', async () => {
+    const { all, sender, pings, fail } = setUp([{ probe_interval: 'PT0.3S' }], {
+      keys: ['sk-a'],
+      backoff: 'PT1M',
+    });
+    let closedMs = 500;
+    Object.defineProperty(all[0], 'keys', { value: { closedMs: () => closedMs } });
+    fail(0, 0);
+    fail(0, 0);
+    fail(0, 0);
+    await after(900);
+    expect([sender.probes.length, pings.length]).toEqual([0, 0]);
+    closedMs = 0;
+    await after(300);
+    expect(sender.probes).toHaveLength(1);
+  });
+
   it('never overlaps for one upstream, within a rest or across rests', async () => {
     const { sender, fail } = setUp([{ backoff: 'PT1M', probe_interval: 'PT0.2S' }]);
     fail(0);

@@ -54,7 +54,7 @@ export class ProberService implements OnModuleInit, OnApplicationShutdown {
         // Probes stop with the rest, also one that is under way.
         this.#running.get(upstream)?.abort();
         this.scheduler.deleteInterval(name);
-      } else if (!this.#running.has(upstream) && backoff.probeAllowed(now)) {
+      } else if (!this.#running.has(upstream) && backoff.probeAllowed(now) && keyAtHand(upstream)) {
         // Trap: nobody catches what an interval throws; a probe never rejects.
         void this.#probe(upstream, backoff);
       }
@@ -78,4 +78,9 @@ export class ProberService implements OnModuleInit, OnApplicationShutdown {
     if (wake === 'trial') upstream.recovery?.probed(alive, restNumber);
     else if (alive) backoff.succeeded();
   }
+}
+
+/** A probe with a key that rests would spend the very limit the key rests from. */
+function keyAtHand({ keys }: Upstream): boolean {
+  return keys === null || keys.closedMs() === 0;
 }

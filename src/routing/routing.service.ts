@@ -94,12 +94,10 @@ export class RoutingService implements OnModuleInit {
   }
 
   #compile(model: ModelConfig, policy: ModelRoute['policy']): ModelRoute {
-    const candidates = model.entries.map((entry) => ({
-      model,
-      entry,
-      upstream: this.registry.get(entry.upstream.id),
-      gates: null,
-    }));
+    const candidates = model.entries.map((entry) => {
+      const upstream = this.registry.get(entry.upstream.id);
+      return { model, entry, upstream, gates: upstream.keys === null ? null : [upstream.keys] };
+    });
     return new ModelRoute(model, candidates, policy);
   }
 }

@@ -2,6 +2,7 @@ import type { UpstreamConfig } from '../config/gateway-config.js';
 import type { Backoff } from './backoff/backoff.js';
 import { Recovery } from './backoff/recovery.js';
 import { SlotPool } from './concurrency/slot-pool.js';
+import type { UpstreamKeys } from './keys/upstream-keys.js';
 import { FirstByteAverage } from './first-byte-average.js';
 import type { ProviderClient } from './provider-client.js';
 
@@ -12,6 +13,7 @@ import type { ProviderClient } from './provider-client.js';
 export class Upstream {
   readonly id: string;
   readonly slots: SlotPool;
+  #goneUntil = 0;
   readonly firstByte = new FirstByteAverage();
   /** How requests may try it while it rests; null = not at all. */
   readonly recovery: Recovery | null;
@@ -21,6 +23,8 @@ export class Upstream {
     readonly client: ProviderClient,
     /** Own or shared counter; null = never rests. */
     readonly backoff: Backoff | null,
+    /** The provider's pool; null = its single key, or none. */
+    readonly keys: UpstreamKeys | null = null,
   ) {
     this.id = config.id;
     this.slots = new SlotPool(config.limit);
@@ -29,11 +33,29 @@ export class Upstream {
 
   /** Time until its rest ends; 0 = alive. */
   restingMs(now: number): number {
-    return this.backoff === null ? 0 : this.backoff.restingMs(now);
+    const backoffMs = this.backoff === null ? 0 : this.backoff.restingMs(now);
+    return this.#goneUntil > now ? Math.max(backoffMs, this.#goneUntil - now) : backoffMs;
+  }
+
+  /** The provider does not know the model: a rest of this upstream alone, which raises no streak. */
+  gone(now: number, ms: number): void {
+    this.#goneUntil = Math.max(this.#goneUntil, now + ms);
+  }
+
+  /** An answer came: healthy at once, whatever began before. */
+  succeeded(): void {
+    this.backoff?.succeeded();
+    this.#goneUntil = 0;
   }
 
   /** Time until a request may come, if only as a trial; 0 = alive, or a trial may come now. */
   opensMs(now: number): number {
-    return this.recovery === null ? this.restingMs(now) : this.recovery.opensMs(now);
+    if (this.recovery === null) return this.restingMs(now);
+    return Math.max(this.recovery.opensMs(now), this.#goneUntil - now);
+  }
+
+  /** Whether a request may try it now although it rests. A model that is gone is not tried: it does not come back by asking. */
+  trialOpen(now: number): boolean {
+    return this.recovery !== null && this.#goneUntil <= now && this.recovery.trialOpen(now);
   }
 }

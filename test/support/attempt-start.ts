@@ -5,12 +5,14 @@ import { ConfigStore } from '../../src/config/config.store.js';
 import { loadConfig } from '../../src/config/loader/load-config.js';
 import type { StreamTransform } from '../../src/contracts/stream.js';
 import { type AttemptOutcome, AttemptRun } from '../../src/gateway/attempt-run.js';
+import type { ErrorClassifiers } from '../../src/gateway/error-classifiers.js';
 import { GatewayAttempt } from '../../src/gateway/gateway-attempt.js';
 import { GatewayExchange } from '../../src/gateway/gateway-exchange.js';
 import { PipelineCompiler } from '../../src/gateway/pipeline.compiler.js';
 import type { PluginExplorer } from '../../src/gateway/plugin.explorer.js';
 import { StreamPipeline } from '../../src/gateway/stream-pipeline.js';
 import { GatewayMetrics } from '../../src/observability/metrics/gateway.metrics.js';
+import { classify } from '../../src/upstreams/failures/classify.js';
 import { ProviderClient } from '../../src/upstreams/provider-client.js';
 import { Upstream } from '../../src/upstreams/upstream.js';
 import { RecordingSink } from './recording-sink.js';
@@ -71,11 +73,15 @@ export function startAttempt(
     { interceptors: [] } as unknown as PluginExplorer,
     metrics,
     new ConfigStore(loaded.config),
+    { of: () => classify } as unknown as ErrorClassifiers,
   );
   // No stage is registered here, so the target is told that there are some.
   const onResponse = options.transforms === undefined ? null : [];
   const target = {
-    ...compiler.compile({ model, entry: { upstream: config, tier: 1, weight: 1 }, upstream, gates: null }),
+    ...compiler.compile(
+      { model, entry: { upstream: config, tier: 1, weight: 1 }, upstream, gates: null },
+      null,
+    ),
     onResponse,
   };
   const body = JsonDocument.parse(

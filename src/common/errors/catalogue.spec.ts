@@ -24,6 +24,7 @@ const ALL: Record<string, GatewayError> = {
   allUpstreams: catalogue.allUpstreams('busy', 1000, []),
   cooling: catalogue.allUpstreams('cooling', 2100, []),
   failed: catalogue.allUpstreams('failed', 1000, []),
+  noUsableKey: catalogue.noUsableKey([]),
   noCandidates: catalogue.noCandidates('x-llm-proxy-tier', 'must be one whole number'),
 };
 

@@ -175,6 +175,17 @@ export function allUpstreams(refusal: Refusal, retryMs: number, attempts: readon
   });
 }
 
+/** No key of any candidate can be used, and none will be by itself. */
+export const noUsableKey = (attempts: readonly object[]): GatewayError =>
+  new GatewayError({
+    status: 503,
+    code: 'no_usable_key',
+    type: 'server_error',
+    message: 'no usable key: all keys of the upstreams of this model are disabled or expired',
+    extra: { attempts },
+    headers: retryHeaders(Infinity),
+  });
+
 /**
  * When a client may come again: true seconds, and milliseconds up to what official SDKs heed; they retry of their own
  * accord unless told that it is of no use (`x-should-retry`).

@@ -21,6 +21,7 @@ import type { UpstreamSection } from '../schema/upstream.section.js';
 import { normalUrl } from '../schema/url-rule.js';
 import { durationOf } from './duration-setting.js';
 import type { NetworkSettings } from './network-settings.js';
+import { buildErrorRules, buildKeys } from './build-keys.js';
 import type { Entries, Entry } from './read-entries.js';
 import { backoffOf, probeOf } from './recovery-settings.js';
 
@@ -92,6 +93,9 @@ function buildProvider(section: ProviderSection, network: NetworkSettings): Prov
     url: normalUrl(known(section.url)),
     key: section.key?.trim() ?? '',
     ...network,
+    keys: buildKeys(section),
+    keyOrder: section.key_order ?? 'round_robin',
+    errors: buildErrorRules(section),
     headers: Object.entries(section.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]),
     patch: section.patch ?? null,
     sessionHeader: section.session_header?.toLowerCase() ?? null,
@@ -116,6 +120,7 @@ function buildUpstream(
     id: known(own.id),
     provider,
     model: known(own.model),
+    contextWindow: own.context_window ?? null,
     // Not `??`: an explicit null is a choice, namely unlimited.
     limit: limitOf(own.max_concurrency === undefined ? inherited.max_concurrency : own.max_concurrency),
     patch: own.patch ?? null,

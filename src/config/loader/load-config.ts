@@ -8,6 +8,7 @@ import { Findings } from './findings.js';
 import { NetworkReader } from './network-settings.js';
 import { deepFreeze, isPlainObject } from './plain-object.js';
 import { readEntries } from './read-entries.js';
+import { checkKeys } from './check-keys.js';
 import { checkRecovery } from './recovery-checks.js';
 import { checkReferences } from './references.js';
 import type { Environment } from './substitution.js';
@@ -72,6 +73,7 @@ function loadText(
   checkReferences(entries, findings, policies);
   const directory = origin.path === null ? (origin.directory ?? '') : dirname(origin.path);
   const network = new NetworkReader(directory, findings, environment).read(entries);
+  checkKeys(entries, findings, Date.now());
   const { problems } = findings;
   if (problems.length > 0) return { ok: false, problems, warnings: findings.warnings };
   checkRecovery(entries, findings);

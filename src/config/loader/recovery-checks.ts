@@ -4,6 +4,7 @@ import { BackoffSection } from '../schema/backoff.section.js';
 import type { ProbeSection } from '../schema/probe.section.js';
 import type { ProviderSection } from '../schema/provider.section.js';
 import type { UpstreamSection } from '../schema/upstream.section.js';
+import { buildErrorRules } from './build-keys.js';
 import type { ConfigPath } from './config-path.js';
 import { durationOf } from './duration-setting.js';
 import type { Findings } from './findings.js';
@@ -68,7 +69,10 @@ function checkBackoff({ path, section }: Place, findings: Findings): void {
 
 function checkUse({ path, section, reached }: Place, findings: Findings): void {
   const rests = reached.some(
-    ({ own, provider }) => backoffOf(own.backoff) !== null || backoffOf(provider.backoff) !== null,
+    ({ own, provider }) =>
+      backoffOf(own.backoff) !== null ||
+      backoffOf(provider.backoff) !== null ||
+      buildErrorRules(provider) !== null,
   );
   for (const key of ['recovery', 'probe'] as const) {
     if (section[key] !== undefined && !rests)

@@ -92,6 +92,12 @@ export class SectionReader {
       if (problems.length > 0) this.#broken.add(formatPath(path));
       return text;
     }
+    // In a list of texts and mappings each mapping is a section, whose own keys say what is replaced in it.
+    if (Array.isArray(value)) {
+      return value.map((item: unknown, i) =>
+        typeof item === 'string' ? this.#substituted(item, [...path, i]) : item,
+      );
+    }
     if (!isPlainObject(value)) return value;
     const result: PlainObject = {};
     for (const name of Object.keys(value)) {

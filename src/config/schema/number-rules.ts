@@ -11,6 +11,17 @@ export const limit: Rule = simpleRule('limit', { type: ['integer', 'null'], mini
   return valid ? null : `${wanted}, not ${show(value)}${unquote(value)}`;
 });
 
+/** A whole number in these bounds, both included. */
+export function wholeNumber(minimum: number, maximum = Number.MAX_SAFE_INTEGER): Rule {
+  const bounded = maximum < Number.MAX_SAFE_INTEGER;
+  const range = bounded ? `from ${minimum} to ${maximum}` : `≥ ${minimum}`;
+  return simpleRule('wholeNumber', { type: 'integer', minimum, ...(bounded ? { maximum } : {}) }, (value) => {
+    const valid =
+      typeof value === 'number' && Number.isSafeInteger(value) && value >= minimum && value <= maximum;
+    return valid ? null : `must be a whole number ${range}, not ${show(value)}${unquote(value)}`;
+  });
+}
+
 export const port: Rule = simpleRule('port', { type: 'integer', minimum: 0, maximum: 65535 }, (value) => {
   const valid = typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 65535;
   return valid

@@ -2,12 +2,15 @@ import type { RecoveryMode } from '../gateway-config.js';
 import type { PlainObject } from '../loader/plain-object.js';
 import { BackoffSection } from './backoff.section.js';
 import { headerName, headers } from './header-rules.js';
+import { ErrorsSection } from './errors.section.js';
+import { keyOrder, secretsOrSections } from './key-rules.js';
+import { KeySection } from './key.section.js';
 import { limit } from './number-rules.js';
 import { ProbeSection } from './probe.section.js';
 import { durationOr, RECOVERY_MODES, word } from './recovery-rules.js';
 import { Setting } from './setting.js';
 import { proxy } from './proxy-rule.js';
-import { jsonObject, section } from './structure-rules.js';
+import { jsonObject, section, wordOrSection } from './structure-rules.js';
 import { flag, secret, text } from './text-rules.js';
 import { duration, thinkTags } from './tolerant-rules.js';
 import { TlsSection } from './tls.section.js';
@@ -40,6 +43,32 @@ export class ProviderSection {
     description: 'Sent as `Authorization: Bearer …`; empty or absent = no such header; `${VAR}` is replaced.',
   })
   key?: string;
+
+  @Setting({
+    rule: secretsOrSections(KeySection),
+    section: KeySection,
+    substituted: true,
+    example: ['${OPENAI_KEY_A}', '${OPENAI_KEY_B}'],
+    description:
+      'Several keys instead of `key`; each is a text or a mapping. [] = one empty key: no authorization.',
+  })
+  keys?: (string | KeySection)[];
+
+  @Setting({
+    rule: keyOrder,
+    default: 'round_robin',
+    description: 'round_robin = the keys take turns at each upstream; ordered = the first usable one.',
+  })
+  key_order?: 'round_robin' | 'ordered';
+
+  @Setting({
+    rule: wordOrSection(['classified', 'simple'], ErrorsSection),
+    section: ErrorsSection,
+    example: 'classified',
+    description:
+      'How failures are told apart: simple (default with key), classified (default with keys), or a mapping that changes a class.',
+  })
+  errors?: 'classified' | 'simple' | ErrorsSection;
 
   @Setting({
     rule: headers,

@@ -1,5 +1,5 @@
 import { isPlainObject } from '../loader/plain-object.js';
-import { kindOf, type Rule, type RuleFinding } from './rule.js';
+import { kindOf, show, type Rule, type RuleFinding } from './rule.js';
 import type { SectionClass } from './setting.js';
 import { text } from './text-rules.js';
 
@@ -32,6 +32,19 @@ export function section(Section: SectionClass): Rule {
     schema: { $ref: `#/$defs/${Section.name}` },
     check: (value) =>
       isPlainObject(value) ? [] : [{ at: [], message: `must be a mapping, not ${kindOf(value)}` }],
+  };
+}
+
+/** A nested section, or one of these words. */
+export function wordOrSection(words: readonly string[], Section: SectionClass): Rule {
+  return {
+    name: 'section',
+    schema: { anyOf: [{ enum: words }, { $ref: `#/$defs/${Section.name}` }] },
+    check: (value) => {
+      if (isPlainObject(value) || (typeof value === 'string' && words.includes(value))) return [];
+      const given = typeof value === 'string' ? show(value) : kindOf(value);
+      return [{ at: [], message: `must be ${words.join(', ')} or a mapping, not ${given}` }];
+    },
   };
 }
 

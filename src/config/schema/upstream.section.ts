@@ -1,9 +1,9 @@
 import type { RecoveryMode } from '../gateway-config.js';
 import type { PlainObject } from '../loader/plain-object.js';
 import { BackoffSection } from './backoff.section.js';
-import { limit } from './number-rules.js';
 import { ProbeSection } from './probe.section.js';
 import { durationOr, RECOVERY_MODES, word } from './recovery-rules.js';
+import { limit, wholeNumber } from './number-rules.js';
 import { Setting } from './setting.js';
 import { jsonObject, section } from './structure-rules.js';
 import { text } from './text-rules.js';
@@ -39,6 +39,13 @@ export class UpstreamSection {
     description: "Merged into the body after the provider's patch.",
   })
   patch?: PlainObject;
+
+  @Setting({
+    rule: wholeNumber(1),
+    example: 131072,
+    description: 'Tokens the model can hold; known larger ones take over where a prompt was too long.',
+  })
+  context_window?: number;
 
   @Setting({
     rule: thinkTags,

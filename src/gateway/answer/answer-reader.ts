@@ -3,6 +3,7 @@ import type { UpstreamHeaders } from '../../common/http/response-headers.js';
 import type { AttemptFailure } from '../../contracts/exchange.js';
 import type { StreamPipeline } from '../stream-pipeline.js';
 import type { ResponseSink } from '../response-sink.js';
+import type { PassableAnswer } from './passable-answer.js';
 
 /** Reads the body of one answer of one kind, and says to its {@link AnswerHost} what becomes of the attempt. */
 export interface AnswerReader {
@@ -35,8 +36,8 @@ export interface AnswerHost {
   commit(options: CommitOptions): void;
   /** The client has its whole answer. */
   finish(result: 'ok' | '4xx'): void;
-  /** Nothing was sent, and this answer is none: the next upstream may be tried. */
-  fail(failure: AttemptFailure): void;
+  /** Nothing was sent, and this answer is none: the next upstream may be tried. `passable` is sent if none is better. */
+  fail(failure: AttemptFailure, passable?: PassableAnswer): void;
   /** The answer broke off after it had begun; the client has been told. */
   interrupted(failure: AttemptFailure): void;
   /** An error of this side came up where nobody else would hear of it. */

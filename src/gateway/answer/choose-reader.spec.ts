@@ -44,6 +44,7 @@ async function read(given: Given): Promise<RecordingHost> {
     maskBytes: (bytes) =>
       secret && bytes.includes(secret) ? Buffer.from(bytes.toString().replace(secret, '***')) : bytes,
     wallClockMs: () => 0,
+    classify: null,
   });
   const body = Buffer.from((given.body ?? '') as string);
   if (body.length > 0) reader.data(body);
@@ -249,6 +250,7 @@ describe('chooseReader, failures', () => {
       streamAsked: false,
       maskBytes: (bytes: Buffer) => bytes,
       wallClockMs: () => 0,
+      classify: null,
     };
     const reader = chooseReader(host, options);
     reader.data(Buffer.alloc(1000));
@@ -266,6 +268,7 @@ describe('chooseReader, failures', () => {
       streamAsked: false,
       maskBytes: (bytes) => bytes,
       wallClockMs: () => 0,
+      classify: null,
     });
     await waitFor(() => host.verdicts.length > 0, 'a verdict');
     expect(host.verdicts).toEqual(['fail 5xx']);

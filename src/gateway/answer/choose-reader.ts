@@ -4,9 +4,11 @@ import { retryAfterMs } from '../../common/http/retry-after.js';
 import type { AttemptFailure, AttemptResult } from '../../contracts/exchange.js';
 import { kindByContentType } from './answer-kind.js';
 import type { AnswerHost, AnswerReader } from './answer-reader.js';
+import { ClassifiedErrorReader } from './classified-error.reader.js';
 import { ClientErrorReader } from './client-error.reader.js';
 import { DecodingReader } from './decoding.reader.js';
 import { EmptyAnswerReader } from './empty-answer.reader.js';
+import { type Classify, ErrorJudge } from './error-judge.js';
 import { FailedAnswerReader } from './failed-answer.reader.js';
 import { JoinAnswerReader } from './join-answer.reader.js';
 import { JsonAnswerReader } from './json-answer.reader.js';
@@ -20,11 +22,14 @@ export interface ReaderOptions {
   readonly streamAsked: boolean;
   readonly maskBytes: (bytes: Buffer) => Buffer;
   readonly wallClockMs: () => number;
+  /** How errors are told apart; null = by status alone. */
+  readonly classify: Classify | null;
 }
 
 /** The table of spec 01 §5, by status and kind of answer. */
 export function chooseReader(host: AnswerHost, options: ReaderOptions): AnswerReader {
   const { status } = host;
+  if (options.classify !== null && status >= 400) return classifiedReader(host, options, options.classify);
   if (status >= 300 && status < 400) return new FailedAnswerReader(host, failure(host, 'net_err', options));
   if (status === 429) return new FailedAnswerReader(host, failure(host, '429', options));
   if (status === 402) return new FailedAnswerReader(host, failure(host, '402', options));
@@ -33,6 +38,18 @@ export function chooseReader(host: AnswerHost, options: ReaderOptions): AnswerRe
     return decoded(host, true, (isDecoded) => new ClientErrorReader(host, options.maskBytes, isDecoded));
   }
   return successReader(host, options);
+}
+
+function classifiedReader(host: AnswerHost, options: ReaderOptions, classify: Classify): AnswerReader {
+  const judge = new ErrorJudge(host, { ...options, classify });
+  const coding = contentCoding(host.headers);
+  // Trap: a coding that nobody can read is no reason to blame the wrong side; the status still tells.
+  if (coding !== null && !canDecode(coding)) return new ClassifiedErrorReader(host, judge, 'unknown');
+  return decoded(
+    host,
+    true,
+    (isDecoded) => new ClassifiedErrorReader(host, judge, isDecoded ? 'decoded' : 'none'),
+  );
 }
 
 function failure(host: AnswerHost, result: AttemptResult, options: ReaderOptions): AttemptFailure {
@@ -65,11 +82,13 @@ function readerOf(
   origin = { isDecoded: false, sniffed: false },
 ): AnswerReader {
   const { transforming } = host;
+  const { classify } = options;
+  const judge = classify === null ? null : new ErrorJudge(host, { ...options, classify });
   const wrap = (mustRead: boolean, make: (isDecoded: boolean) => AnswerReader) =>
     origin.isDecoded ? make(true) : decoded(host, mustRead, make);
   switch (kind) {
     case 'sse':
-      if (!options.clientWantsStream) return wrap(true, () => new JoinAnswerReader(host));
+      if (!options.clientWantsStream) return wrap(true, () => new JoinAnswerReader(host, judge));
       return wrap(transforming, (isDecoded) => {
         const opaque = !isDecoded && contentCoding(host.headers) !== null;
         const contentType = origin.sniffed ? { contentType: 'text/event-stream' } : {};
@@ -79,7 +98,7 @@ function readerOf(
       return wrap(transforming, (isDecoded) => {
         const inspected = isDecoded || contentCoding(host.headers) === null;
         const contentType = origin.sniffed ? { contentType: 'application/json' } : {};
-        return new JsonAnswerReader(host, { inspected, decoded: isDecoded, ...contentType });
+        return new JsonAnswerReader(host, { inspected, decoded: isDecoded, judge, ...contentType });
       });
     case 'empty':
       return emptyReader(host, options);
@@ -96,7 +115,7 @@ function readerOf(
 function emptyReader(host: AnswerHost, options: ReaderOptions): AnswerReader {
   if (host.status === 204 || host.status === 205) return new EmptyAnswerReader(host);
   if (options.streamAsked) return new StreamAnswerReader(host, { decoded: false, opaque: true });
-  return new JsonAnswerReader(host, { inspected: true, decoded: false });
+  return new JsonAnswerReader(host, { inspected: true, decoded: false, judge: null });
 }
 
 /** The reader behind a decoder where the body is coded and must be read. */

@@ -2,6 +2,7 @@ import { JsonDocument } from '../../common/json/json-document.js';
 import { SseDecoder } from '../../common/sse/sse-decoder.js';
 import type { AttemptFailure } from '../../contracts/exchange.js';
 import { CompletionJoiner } from '../completion-joiner.js';
+import type { ErrorJudge } from './error-judge.js';
 import type { AnswerHost, AnswerReader } from './answer-reader.js';
 
 const LIMIT_BYTES = 64 * 1024 * 1024;
@@ -13,7 +14,10 @@ export class JoinAnswerReader implements AnswerReader {
   #bytes = 0;
   #over = false;
 
-  constructor(private readonly host: AnswerHost) {}
+  constructor(
+    private readonly host: AnswerHost,
+    private readonly judge: ErrorJudge | null,
+  ) {}
 
   data(chunk: Buffer): boolean {
     if (this.#over) return true;
@@ -40,6 +44,11 @@ export class JoinAnswerReader implements AnswerReader {
     });
     if (cut) {
       this.#fail('stream cut in the middle of an event');
+      return;
+    }
+    const told = this.#joiner.errorObject;
+    if (told !== undefined && this.judge !== null) {
+      this.judge.inside(told);
       return;
     }
     if (this.#joiner.error || this.#joiner.interrupted) {

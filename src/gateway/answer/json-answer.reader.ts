@@ -1,5 +1,6 @@
 import { JsonDocument } from '../../common/json/json-document.js';
 import type { AttemptFailure } from '../../contracts/exchange.js';
+import type { ErrorJudge } from './error-judge.js';
 import type { AnswerHost, AnswerReader, CommitOptions } from './answer-reader.js';
 
 /** Up to here an answer is held until it is complete, so that a break can still fail over. */
@@ -13,6 +14,8 @@ export interface JsonAnswerOptions {
   /** The body was decoded on its way here. */
   readonly decoded: boolean;
   readonly contentType?: string;
+  /** Says what an error object means; null = that the provider failed. */
+  readonly judge: ErrorJudge | null;
 }
 
 /** A JSON answer: held until complete, inspected, transformed where asked, sent with its length. */
@@ -83,7 +86,9 @@ export class JsonAnswerReader implements AnswerReader {
       return;
     }
     if (isErrorAnswer(document)) {
-      this.host.fail({ result: '5xx', status: this.host.status, reason: 'returned an error object' });
+      const { judge } = this.options;
+      if (judge !== null) judge.inside(Buffer.concat(this.#parts));
+      else this.host.fail({ result: '5xx', status: this.host.status, reason: 'returned an error object' });
       return;
     }
     this.host.whole(document);

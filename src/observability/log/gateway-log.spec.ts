@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { AttemptRecord } from '../../contracts/exchange.js';
 import { GatewayLog, shownTarget } from './gateway-log.js';
 import { createRootLogger, type LogFormat } from './root-logger.js';
 
@@ -17,6 +18,8 @@ const UNSAFE = /[\p{Cc}\u2028\u2029\u202a-\u202e]/u;
 const WARN = 40;
 const INFO = 30;
 
+const attempt: AttemptRecord = { upstream: 'local-qwen', provider: 'local-llama', result: 'ok' };
+
 describe('GatewayLog', () => {
   it('says the fixed words of the specification, with the same facts as fields', () => {
     const { log, last } = setUp();
@@ -24,7 +27,12 @@ describe('GatewayLog', () => {
     expect(last()['msg']).toBe(
       '[llm-proxy] chat model=my-gpt upstream=local-qwen provider=local-llama active[local-qwen]=1/1',
     );
-    log.failedOver('r', target, { result: '5xx', status: 503, reason: 'returned 503' }, 2000, false);
+    log.failedOver(
+      'r',
+      target,
+      { result: '5xx', status: 503, reason: 'returned 503' },
+      { restMs: 2000, resting: 'backoff', next: 'failover' },
+    );
     expect(last()).toMatchObject({
       msg: '[llm-proxy] chat model=my-gpt upstream=local-qwen returned 503 → failover (backoff: rest PT2S)',
       level: WARN,
@@ -33,9 +41,37 @@ describe('GatewayLog', () => {
       status: 503,
       rest_ms: 2000,
     });
-    log.failedOver('r', target, { result: 'timeout', reason: 'no first byte within 30000ms' }, 1000, false);
+    log.failedOver(
+      'r',
+      target,
+      { result: 'timeout', reason: 'no first byte within 30000ms' },
+      { restMs: 1000, resting: 'backoff', next: 'failover' },
+    );
     expect(last()['msg']).toBe(
       '[llm-proxy] chat model=my-gpt upstream=local-qwen TIMEOUT: no first byte within 30000ms → failover (backoff: rest PT1S)',
+    );
+    const keyed = shownTarget('my-gpt', 'openai-big', 'openai', 'b');
+    log.failedOver(
+      'r',
+      keyed,
+      { result: '429', status: 429, class: 'rate_limited', reason: 'returned 429' },
+      { restMs: 30_000, resting: 'key', next: 'next key' },
+    );
+    expect(last()).toMatchObject({
+      msg: '[llm-proxy] chat model=my-gpt upstream=openai-big key=b returned 429 → next key (rate_limited: key rests PT30S)',
+      key: 'b',
+      class: 'rate_limited',
+    });
+    log.failedOver(
+      'r',
+      keyed,
+      { result: '4xx', status: 404, class: 'model_gone', reason: 'returned 404' },
+      { restMs: 600_000, resting: 'upstream', next: 'failover' },
+    );
+    expect(last()['msg']).toContain('→ failover (model_gone: upstream rests PT10M; check url and model)');
+    log.skipped('r', target, Infinity);
+    expect(last()['msg']).toBe(
+      '[llm-proxy] chat model=my-gpt upstream=local-qwen has no usable key, skipped',
     );
     log.skipped('r', target, 2100);
     expect(last()['msg']).toBe('[llm-proxy] chat model=my-gpt upstream=local-qwen in backoff (~3s), skipped');
@@ -44,7 +80,7 @@ describe('GatewayLog', () => {
       msg: '[llm-proxy] chat model=my-gpt 503 all upstreams busy (local-qwen=1/1, routerai-gpt4o=4/4)',
       level: WARN,
     });
-    log.done('r', target, { result: 'ok', status: 200, durationMs: 1233.6, attempts: 1 }, '0/4');
+    log.done('r', target, { result: 'ok', status: 200, durationMs: 1233.6, attempts: [attempt] }, '0/4');
     expect(last()).toMatchObject({
       msg: '[llm-proxy] chat model=my-gpt upstream=local-qwen done result=ok status=200 duration=1234ms active[local-qwen]=0/4',
       level: INFO,
@@ -63,8 +99,30 @@ describe('GatewayLog', () => {
     ['5xx', WARN],
   ] as const)('ends a request of result %s at level %i', (result, level) => {
     const { log, last } = setUp();
-    log.done('r', target, { result, status: 200, durationMs: 1, attempts: 1 }, '');
+    log.done('r', target, { result, status: 200, durationMs: 1, attempts: [attempt] }, '');
     expect(last()['level']).toBe(level);
+  });
+
+  it('tells the whole way of a request that took several attempts, in its one line', () => {
+    const { log, last } = setUp();
+    const way: AttemptRecord[] = [
+      { upstream: 'a', provider: 'p', key: 'x', result: '429', status: 429 },
+      { upstream: 'a', provider: 'p', key: 'y\n', result: 'net_err' },
+      { upstream: 'b', provider: 'q', result: 'ok' },
+    ];
+    log.done(
+      'r',
+      shownTarget('m', 'b', 'q'),
+      { result: 'ok', status: 200, durationMs: 5, attempts: way },
+      '0/1',
+    );
+    const chain = 'a/x=429,a/y\\n=net_err,b=ok';
+    expect(last()).toMatchObject({ chain, attempts: 3 });
+    expect(last()['msg']).toMatch(/ active\[b\]=0\/1 chain=a\/x=429,a\/y\\n=net_err,b=ok$/);
+    log.rejected('r', 'm', 503, 'all upstreams failed', 'b=0/1', way.slice(0, 1));
+    expect(last()).toMatchObject({ chain: 'a/x=429' });
+    log.rejected('r', 'm', 503, 'all upstreams busy');
+    expect(last()).not.toHaveProperty('chain');
   });
 
   it('passes a refusal of the client at info, ours at warn', () => {
@@ -99,7 +157,7 @@ describe('GatewayLog', () => {
     log.probed('u', 'p', true, 'trial');
     log.tried('r', target, 'ok', false);
     expect(lines).toEqual([]);
-    log.done('r', target, { result: 'ok', status: 200, durationMs: 1, attempts: 1 }, '');
+    log.done('r', target, { result: 'ok', status: 200, durationMs: 1, attempts: [attempt] }, '');
     expect(lines).toHaveLength(1);
   });
 
@@ -134,7 +192,7 @@ describe('GatewayLog', () => {
           log.done(
             'r',
             shownTarget(text, text, text),
-            { result: 'ok', status: 200, durationMs: 1, attempts: 1 },
+            { result: 'ok', status: 200, durationMs: 1, attempts: [attempt] },
             '1/1',
           );
           log.left('r', text, 5);

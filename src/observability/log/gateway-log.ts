@@ -1,18 +1,30 @@
 import type { Logger } from 'pino';
 import { formatDuration } from '../../common/time/duration.js';
 import { printable } from '../../common/text/mask.js';
-import type { AttemptFailure, AttemptResult } from '../../contracts/exchange.js';
+import type { AttemptFailure, AttemptRecord, AttemptResult } from '../../contracts/exchange.js';
 
 /** One model at one upstream, as a line names it: safe to print, see {@link shownTarget}. */
 export interface LoggedTarget {
   readonly model: string;
   readonly upstream: string;
   readonly provider: string;
+  /** Id of the key, where the provider has more than one. */
+  readonly key?: string;
+}
+
+/** What follows a failed attempt, for its line. */
+export interface Following {
+  /** Of what rests; 0 = nothing does. */
+  readonly restMs: number;
+  /** What rests. */
+  readonly resting: 'backoff' | 'key' | 'upstream';
+  readonly next: 'answer interrupted' | 'failover' | 'next key' | 'retry' | 'passed on';
 }
 
 /** Made once for each target, since ids and names are texts of the file and of its writer. */
-export function shownTarget(model: string, upstream: string, provider: string): LoggedTarget {
-  return { model: printable(model), upstream: printable(upstream), provider: printable(provider) };
+export function shownTarget(model: string, upstream: string, provider: string, key?: string): LoggedTarget {
+  const shown = { model: printable(model), upstream: printable(upstream), provider: printable(provider) };
+  return key === undefined ? shown : { ...shown, key: printable(key) };
 }
 
 /**
@@ -33,10 +45,17 @@ export class GatewayLog {
   /** `trial`: it rests, and this request tries whether it is back. */
   claimed(requestId: string, target: LoggedTarget, slots: string, trial = false): void {
     if (!this.debugEnabled) return;
-    const { model, upstream, provider } = target;
+    const { model, upstream, provider, key } = target;
     this.logger.debug(
-      { request_id: requestId, model, upstream, provider, active: slots },
-      `chat model=${model} upstream=${upstream} provider=${provider} active[${upstream}]=${slots}${trial ? ' trial' : ''}`,
+      {
+        request_id: requestId,
+        model,
+        upstream,
+        provider,
+        ...(key === undefined ? {} : { key }),
+        active: slots,
+      },
+      `chat model=${model} upstream=${upstream} provider=${provider}${key === undefined ? '' : ` key=${key}`} active[${upstream}]=${slots}${trial ? ' trial' : ''}`,
     );
   }
 
@@ -51,28 +70,25 @@ export class GatewayLog {
     );
   }
 
-  /** `answered`: the answer had begun, so no other upstream can take over. */
-  failedOver(
-    requestId: string,
-    target: LoggedTarget,
-    failure: AttemptFailure,
-    restMs: number,
-    answered: boolean,
-  ): void {
-    const { model, upstream, provider } = target;
+  failedOver(requestId: string, target: LoggedTarget, failure: AttemptFailure, following: Following): void {
+    const { model, upstream, provider, key } = target;
     const what = failure.result === 'timeout' ? `TIMEOUT: ${failure.reason}` : failure.reason;
-    const rest = restMs > 0 ? ` (backoff: rest ${formatDuration(Math.round(restMs))})` : '';
+    const { next } = following;
+    const restMs = Math.round(following.restMs);
+    const place = key === undefined ? `upstream=${upstream}` : `upstream=${upstream} key=${key}`;
     this.logger.warn(
       {
         request_id: requestId,
         model,
         upstream,
         provider,
+        ...(key === undefined ? {} : { key }),
         result: failure.result,
+        class: failure.class,
         status: failure.status,
-        rest_ms: Math.round(restMs),
+        rest_ms: restMs,
       },
-      `chat model=${model} upstream=${upstream} ${what}${answered ? ', answer interrupted' : ' → failover'}${rest}`,
+      `chat model=${model} ${place} ${what}${next === 'answer interrupted' ? ', ' : ' → '}${next}${restOf(failure, following)}`,
     );
   }
 
@@ -81,7 +97,9 @@ export class GatewayLog {
     const { model, upstream, provider } = target;
     this.logger.debug(
       { request_id: requestId, model, upstream, provider },
-      `chat model=${model} upstream=${upstream} in backoff (~${Math.ceil(restingMs / 1000)}s), skipped`,
+      restingMs === Infinity
+        ? `chat model=${model} upstream=${upstream} has no usable key, skipped`
+        : `chat model=${model} upstream=${upstream} in backoff (~${Math.ceil(restingMs / 1000)}s), skipped`,
     );
   }
 
@@ -96,19 +114,33 @@ export class GatewayLog {
   }
 
   /** The summary line of a request that the proxy answered itself. `detail` stands in brackets. */
-  rejected(requestId: string, model: string, status: number, message: string, detail = ''): void {
+  rejected(
+    requestId: string,
+    model: string,
+    status: number,
+    message: string,
+    detail = '',
+    attempts: readonly AttemptRecord[] = [],
+  ): void {
     const name = printable(model);
     const line = `chat model=${name} ${status} ${message}${detail === '' ? '' : ` (${detail})`}`;
-    const fields = { request_id: requestId, model: name, status };
-    if (status >= 500) this.logger.warn(fields, line);
-    else this.logger.info(fields, line);
+    const chain = chainOf(attempts);
+    const fields = { request_id: requestId, model: name, status, ...(chain === '' ? {} : { chain }) };
+    const text = chain === '' ? line : `${line} chain=${chain}`;
+    if (status >= 500) this.logger.warn(fields, text);
+    else this.logger.info(fields, text);
   }
 
   /** The summary line of a request that an upstream answered. */
   done(
     requestId: string,
     target: LoggedTarget,
-    outcome: { result: AttemptResult; status: number; durationMs: number; attempts: number },
+    outcome: {
+      result: AttemptResult;
+      status: number;
+      durationMs: number;
+      attempts: readonly AttemptRecord[];
+    },
     slots: string,
   ): void {
     const { model, upstream } = target;
@@ -120,11 +152,14 @@ export class GatewayLog {
       result,
       status,
       duration_ms: duration,
-      attempts: outcome.attempts,
+      attempts: outcome.attempts.length,
     };
+    const chain = outcome.attempts.length > 1 ? chainOf(outcome.attempts) : '';
     const logger = this.#loggerOf(target);
-    if (result === 'ok' || result === '4xx' || result === 'cancelled') logger.info(fields, line);
-    else logger.warn(fields, line);
+    const whole = chain === '' ? fields : { ...fields, chain };
+    const text = chain === '' ? line : `${line} chain=${chain}`;
+    if (result === 'ok' || result === '4xx' || result === 'cancelled') logger.info(whole, text);
+    else logger.warn(whole, text);
   }
 
   #loggerOf(target: LoggedTarget): Logger {
@@ -176,6 +211,31 @@ export class GatewayLog {
   warn(message: string, fields: object = {}): void {
     this.logger.warn(fields, message);
   }
+}
+
+/** The whole way of a request in one word: `local-qwen=503,openai/b=429,openai-big=ok`. */
+function chainOf(attempts: readonly AttemptRecord[]): string {
+  return attempts
+    .map(({ upstream, key, status, result }) => {
+      const place = key === undefined ? printable(upstream) : `${printable(upstream)}/${printable(key)}`;
+      return `${place}=${status ?? result}`;
+    })
+    .join(',');
+}
+
+/** In brackets: what rests, and what the operator should look at. */
+function restOf(failure: AttemptFailure, { restMs, resting }: Following): string {
+  const told: string[] = [];
+  if (restMs > 0) {
+    const duration = formatDuration(Math.round(restMs));
+    told.push(
+      resting === 'backoff'
+        ? `backoff: rest ${duration}`
+        : `${failure.class ?? ''}: ${resting} rests ${duration}`,
+    );
+  }
+  if (failure.class === 'model_gone' && resting !== 'backoff') told.push('check url and model');
+  return told.length === 0 ? '' : ` (${told.join('; ')})`;
 }
 
 function describeError(error: unknown): { error: string; at?: string } {

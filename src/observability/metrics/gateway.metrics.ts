@@ -1,6 +1,7 @@
 import { Gauge, type Registry } from 'prom-client';
 import { CounterFamily, type CounterSeries, HistogramFamily, type HistogramSeries } from './series.js';
 import type { RejectionReason } from './rejection-reason.js';
+import type { ErrorClass } from '../../contracts/error-class.js';
 import type { AttemptResult } from '../../contracts/exchange.js';
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160, 320];
@@ -52,6 +53,7 @@ export class GatewayMetrics {
   readonly #tokens: CounterFamily;
   readonly #duration: HistogramFamily;
   readonly #firstByte: HistogramFamily;
+  readonly #failures: CounterFamily;
   readonly #pluginErrors: CounterFamily;
   #upstreams: () => Iterable<UpstreamState> = () => [];
 
@@ -82,6 +84,11 @@ export class GatewayMetrics {
       'model',
       'upstream',
       'direction',
+    ]);
+    this.#failures = counter('llm_proxy_failures_total', 'Failed attempts by class of error.', [
+      'upstream',
+      'provider',
+      'class',
     ]);
     this.#pluginErrors = counter('llm_proxy_plugin_errors_total', 'Errors thrown by plugins.', [
       'plugin',
@@ -116,6 +123,10 @@ export class GatewayMetrics {
 
   probed(upstream: string, provider: string, ok: boolean): void {
     this.#probes.with(upstream, provider, ok ? 'ok' : 'fail').add();
+  }
+
+  failed(upstream: string, provider: string, name: ErrorClass): void {
+    this.#failures.with(upstream, provider, name).add();
   }
 
   pluginFailed(plugin: string, hook: string): void {

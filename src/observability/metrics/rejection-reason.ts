@@ -9,7 +9,8 @@ export type RejectionReason =
   | 'unknown_model'
   | 'too_large'
   | 'shutting_down'
-  | 'no_candidates';
+  | 'no_candidates'
+  | 'no_key';
 
 /** A map, since a plugin's refusal may bring any code. */
 const BY_CODE: ReadonlyMap<string, RejectionReason> = new Map([
@@ -20,6 +21,7 @@ const BY_CODE: ReadonlyMap<string, RejectionReason> = new Map([
   ['request_too_large', 'too_large'],
   ['shutting_down', 'shutting_down'],
   ['no_candidates', 'no_candidates'],
+  ['no_usable_key', 'no_key'],
 ]);
 
 /** How an error of our own is counted; null for the service's own failures, which are no rejection. */

@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import type { BackoffSetting, ProviderConfig, UpstreamConfig } from '../../config/gateway-config.js';
+import type {
+  BackoffSetting,
+  ErrorRules,
+  ProviderConfig,
+  UpstreamConfig,
+} from '../../config/gateway-config.js';
+import { ERROR_DEFAULTS } from '../../config/loader/build-keys.js';
 import { BackoffService } from './backoff.service.js';
 
 const minute: BackoffSetting = { text: 'PT1M', ms: 60_000, baseMs: 1000 };
@@ -9,8 +15,12 @@ function upstream(
   provider: string,
   shared: BackoffSetting | null,
   own: BackoffSetting | null,
+  errors: ErrorRules | null = null,
 ): UpstreamConfig {
-  return { backoff: own, provider: { id: provider, backoff: shared } as ProviderConfig } as UpstreamConfig;
+  return {
+    backoff: own,
+    provider: { id: provider, backoff: shared, errors } as ProviderConfig,
+  } as UpstreamConfig;
 }
 
 describe('BackoffService', () => {
@@ -39,5 +49,18 @@ describe('BackoffService', () => {
       service.counterFor(upstream('b', minute, null)),
     );
     expect(service.counterFor(upstream('c', null, null))).toBeNull();
+  });
+
+  it('gives each upstream one of its own where errors are told apart, unless a backoff says how long', () => {
+    const service = new BackoffService();
+    const errors = { ...ERROR_DEFAULTS, serverError: { retries: 1, restMs: 2000, maxMs: 5000 } };
+    const [a, b] = [
+      service.counterFor(upstream('p', null, null, errors)),
+      service.counterFor(upstream('p', null, null, errors)),
+    ];
+    expect(a).not.toBe(b);
+    expect([a?.failed(0, 0), a?.capMs]).toEqual([2000, 5000]);
+    expect(service.counterFor(upstream('q', minute, null, errors))?.capMs).toBe(minute.ms);
+    expect(service.counterFor(upstream('q', null, hour, errors))?.capMs).toBe(hour.ms);
   });
 });

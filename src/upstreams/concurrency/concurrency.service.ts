@@ -49,7 +49,7 @@ export class ConcurrencyService {
       const { gates, upstream } = candidate;
       if (tried?.has(upstream)) continue;
       const resting = upstream.restingMs(now) > 0;
-      if (resting && (trial !== null || upstream.recovery?.trialOpen(now) !== true)) continue;
+      if (resting && (trial !== null || !upstream.trialOpen(now))) continue;
       if (gates !== null && gates.some((gate) => gate.closedMs() > 0)) continue;
       if (!resting && upstream.slots.claim()) return { candidate, lease: new Lease(upstream, now) };
       if (resting && upstream.slots.free) trial = candidate;

@@ -6,6 +6,8 @@ export interface Classification {
   readonly class: ErrorClass;
   /** What the body itself asks for; the headers count first. */
   readonly retryDelayMs?: number;
+  /** The HTTP status that the error names itself. */
+  readonly statusCode?: number;
 }
 
 const VOCABULARY = Object.entries(ERROR_VOCABULARY) as [ErrorClass, ErrorWords][];
@@ -21,9 +23,12 @@ const BY_STATUS = new Map(
 export function classify(answer: Pick<FailedAnswer, 'status' | 'json' | 'text' | 'header'>): Classification {
   const facts = errorFacts(answer);
   const name = classOf(answer.status, facts);
-  return facts.retryDelayMs === undefined
-    ? { class: name }
-    : { class: name, retryDelayMs: facts.retryDelayMs };
+  const { retryDelayMs, statusCode } = facts;
+  return {
+    class: name,
+    ...(retryDelayMs === undefined ? {} : { retryDelayMs }),
+    ...(statusCode === undefined ? {} : { statusCode }),
+  };
 }
 
 export function isErrorClass(value: unknown): value is ErrorClass {

@@ -1,0 +1,62 @@
+import type { AttemptFailure } from '../../contracts/exchange.js';
+import type { AnswerHost, AnswerReader } from './answer-reader.js';
+import type { BodyCoding, ErrorJudge } from './error-judge.js';
+
+/** What may pass to the client is read up to here. */
+const LIMIT_BYTES = 1024 * 1024;
+/** What cannot pass is read so far, and no longer, because a client is waiting for the next key or upstream. */
+const DRAIN_LIMIT_BYTES = 64 * 1024;
+const DRAIN_LIMIT_MS = 500;
+
+/** Reads an answer with an error status so far that its class can be told, then leaves it to the judge. */
+export class ClassifiedErrorReader implements AnswerReader {
+  #parts: Buffer[] = [];
+  #bytes = 0;
+  #over = false;
+  readonly #limitBytes: number;
+  readonly #timer: NodeJS.Timeout | null = null;
+
+  constructor(
+    private readonly host: AnswerHost,
+    private readonly judge: ErrorJudge,
+    private readonly coding: BodyCoding,
+  ) {
+    const { status } = host;
+    const fails = status === 429 || status === 402 || status >= 500;
+    this.#limitBytes = fails ? DRAIN_LIMIT_BYTES : LIMIT_BYTES;
+    if (fails) this.#timer = setTimeout(() => this.#finish(false), DRAIN_LIMIT_MS);
+  }
+
+  data(chunk: Buffer): boolean {
+    if (this.#over) return true;
+    this.#bytes += chunk.length;
+    this.#parts.push(chunk);
+    if (this.#bytes > this.#limitBytes) this.#finish(false);
+    return true;
+  }
+
+  end(): void {
+    this.#finish(true);
+  }
+
+  /** Half an error is enough to know whose fault it is, unless it is one that would have to be passed on whole. */
+  broken(failure: AttemptFailure): void {
+    const { status } = this.host;
+    const known = status === 401 || status === 402 || status === 403 || status === 404 || status === 429;
+    if (known || status >= 500) this.#finish(false);
+    else if (!this.#over) this.host.fail(failure);
+  }
+
+  stop(): void {
+    this.#over = true;
+    this.#parts = [];
+    if (this.#timer !== null) clearTimeout(this.#timer);
+  }
+
+  #finish(complete: boolean): void {
+    if (this.#over) return;
+    const body = Buffer.concat(this.#parts);
+    this.stop();
+    this.judge.judge({ body, complete, coding: this.coding });
+  }
+}

@@ -1,0 +1,122 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { Clock } from '../common/time/clock.js';
+import { CLOCK } from '../contracts/ports.js';
+import { GatewayLog } from '../observability/log/gateway-log.js';
+import type { Candidate } from '../routing/candidate.js';
+import type { Claim } from '../upstreams/concurrency/concurrency.service.js';
+import { KeyWalk } from '../upstreams/keys/key-walk.js';
+import type { UpstreamKeys } from '../upstreams/keys/upstream-keys.js';
+import type { Lease } from '../upstreams/lease.js';
+import type { HeldAnswer } from './answer/passable-answer.js';
+import type { AttemptOutcome } from './attempt-run.js';
+import { AttemptRunner } from './attempt.runner.js';
+import type { CompiledTarget } from './compiled-target.js';
+import type { Ending } from './ending.js';
+import { retold } from './exposure.js';
+import type { GatewayExchange } from './gateway-exchange.js';
+import { errorClassOf, OutcomeBook } from './outcome-book.js';
+import { PipelineCompiler } from './pipeline.compiler.js';
+import type { ResponseSink } from './response-sink.js';
+import { TooLong } from './too-long.js';
+
+/** All attempts of one request on one claimed upstream: one, or one after the other through the keys of a pool. */
+@Injectable()
+export class UpstreamAttempts {
+  constructor(
+    @Inject(CLOCK) private readonly clock: Clock,
+    private readonly runner: AttemptRunner,
+    private readonly book: OutcomeBook,
+    private readonly pipelines: PipelineCompiler,
+    private readonly log: GatewayLog,
+  ) {}
+
+  /** Null: none answered, the next upstream may be tried. Gives the slot back when the upstream is really free. */
+  async run(
+    exchange: GatewayExchange,
+    { candidate, lease }: Claim<Candidate>,
+    maxAttempts: number,
+    sink: ResponseSink,
+  ): Promise<Ending | null> {
+    try {
+      const { keys } = candidate.upstream;
+      if (keys !== null) return await this.#throughKeys(exchange, candidate, lease, maxAttempts, sink, keys);
+      // Trap: a plugin's `appliesTo` may throw here, after the slot was taken.
+      const target = this.pipelines.target(candidate, null);
+      const outcome = await this.#attempt(exchange, target, lease.trial, sink);
+      this.book.add(exchange, target, lease, outcome, null);
+      return ended(exchange, outcome) ? { outcome, target, status: outcome.status } : null;
+    } finally {
+      lease.release();
+    }
+  }
+
+  async #throughKeys(
+    exchange: GatewayExchange,
+    candidate: Candidate,
+    lease: Lease,
+    maxAttempts: number,
+    sink: ResponseSink,
+    keys: UpstreamKeys,
+  ): Promise<Ending | null> {
+    const { errors } = candidate.upstream.config.provider;
+    const walk = new KeyWalk(keys, errors?.serverError.retries ?? 0);
+    for (let key = walk.key; key !== null; key = walk.key) {
+      const target = this.pipelines.target(candidate, key);
+      const outcome = await this.#attempt(exchange, target, lease.trial, sink);
+      const { failure, held } = outcome;
+      if (failure === undefined) walk.stop();
+      else {
+        walk.fail({ class: errorClassOf(failure), timedOut: failure.timedOut ?? false });
+        const last = exchange.attempts.length + 1 >= maxAttempts || this.clock.now() >= exchange.deadlineAt;
+        if (last || outcome.answered || exchange.givenUp !== null) walk.stop();
+      }
+      this.book.add(exchange, target, lease, outcome, walk);
+      if (ended(exchange, outcome)) return { outcome, target, status: outcome.status };
+      if (held !== undefined) return this.#held(exchange, target, outcome, held, sink);
+    }
+    return null;
+  }
+
+  #attempt(
+    exchange: GatewayExchange,
+    target: CompiledTarget,
+    trial: boolean,
+    sink: ResponseSink,
+  ): Promise<AttemptOutcome> {
+    if (this.log.debugEnabled)
+      this.log.claimed(exchange.id, target.logged, String(target.candidate.upstream.slots), trial);
+    return this.runner.run(exchange, target, sink);
+  }
+
+  /** The client's own mistake passes at once; a prompt that is too long may still fit a larger model. */
+  #held(
+    exchange: GatewayExchange,
+    target: CompiledTarget,
+    { failure }: AttemptOutcome,
+    held: HeldAnswer,
+    sink: ResponseSink,
+  ): Ending | null {
+    const first = exchange.tooLong;
+    if (failure?.class !== 'context_length')
+      return passOn(exchange, first?.target ?? target, first?.held ?? held, sink);
+    const tooLong = (exchange.tooLong ??= new TooLong(held, target));
+    tooLong.exceeded(target.candidate.upstream.config.contextWindow);
+    return null;
+  }
+}
+
+/** Sends a provider's error to the client after all. */
+export function passOn(
+  exchange: GatewayExchange,
+  target: CompiledTarget,
+  { status, headers, body }: HeldAnswer,
+  sink: ResponseSink,
+): Ending {
+  sink.head(status, retold(headers, exchange.attempts));
+  sink.end(body);
+  return { outcome: { result: status >= 500 ? '5xx' : '4xx', answered: true, status }, target, status };
+}
+
+function ended({ givenUp }: GatewayExchange, { answered }: AttemptOutcome): boolean {
+  return answered || givenUp === 'client_gone';
+}

@@ -1,0 +1,47 @@
+import { describe, expect, it } from 'vitest';
+import type { ErrorClass } from '../../contracts/error-class.js';
+import { KeyWalk } from './key-walk.js';
+import { PoolKey } from './pool-key.js';
+import { UpstreamKeys } from './upstream-keys.js';
+
+function walk(ids: string, failures: readonly (ErrorClass | 'timeout')[], retries = 1) {
+  const keys = ids.split('').map((id) => new PoolKey({ id, value: id, expiresAtMs: null, disabled: false }));
+  const view = new UpstreamKeys('u', keys, 'ordered', { now: () => 0 }, () => 0);
+  const walked = new KeyWalk(view, retries);
+  const path = [walked.key?.id ?? '-'];
+  for (const failure of failures) {
+    const timedOut = failure === 'timeout';
+    walked.fail({ class: timedOut ? 'server_error' : failure, timedOut });
+    path.push(walked.key?.id ?? '-');
+  }
+  return { path: path.join(''), broken: walked.broken };
+}
+
+describe('KeyWalk', () => {
+  it.each([
+    ['xyz', ['rate_limited', 'rate_limited', 'rate_limited'], 'xyz-', false],
+    ['xyz', ['unauthorized', 'quota_exhausted', 'busy'], 'xyz-', false],
+    ['x', ['rate_limited'], 'x-', false],
+    ['x', ['busy'], 'x-', false],
+    ['xyz', ['model_gone'], 'x-', false],
+    ['xyz', ['context_length'], 'x-', false],
+    ['xyz', ['bad_request'], 'x-', false],
+    ['xyz', ['server_error', 'server_error'], 'xy-', true],
+    ['xyz', ['server_error', 'rate_limited', 'server_error'], 'xyz-', true],
+    ['x', ['server_error', 'server_error'], 'xx-', true],
+    ['xy', ['rate_limited', 'server_error', 'server_error'], 'xyy-', true],
+    ['xyz', ['timeout'], 'x-', true],
+    ['xyz', ['server_error', 'timeout'], 'xy-', true],
+    ['', [], '-', false],
+  ] as const)('%j after %j goes %s', (ids, failures, path, broken) => {
+    expect(walk(ids, failures)).toEqual({ path, broken });
+  });
+
+  it('retries as often as it may', () => {
+    expect(walk('xy', ['server_error'], 0)).toEqual({ path: 'x-', broken: true });
+    expect(walk('xy', ['server_error', 'server_error', 'server_error'], 2)).toEqual({
+      path: 'xyy-',
+      broken: true,
+    });
+  });
+});
