@@ -16,6 +16,13 @@ export interface GatewayConfig {
   readonly plugins: readonly PluginConfig[];
   /** Ids of built-in interceptors to leave out. */
   readonly disable: readonly string[];
+  readonly state: StateConfig;
+}
+
+/** Where counters live. */
+export interface StateConfig {
+  /** Absolute; null = a restart forgets them. */
+  readonly file: string | null;
 }
 
 export interface ServerConfig {
@@ -90,6 +97,16 @@ export interface TlsConfig {
   readonly servername: string | null;
 }
 
+/** A preventive quota: what may be used in each window of time. */
+export interface QuotaConfig {
+  readonly unit: 'tokens' | 'requests';
+  /** Whole, ≥ 1. */
+  readonly limit: number;
+  readonly per: DurationSetting;
+  /** `calendar` turns at fixed times of UTC; `sliding` looks back from now. */
+  readonly window: 'calendar' | 'sliding';
+}
+
 export interface ProviderConfig {
   readonly id: string;
   /** http(s), without trailing slash, query, fragment or userinfo. */
@@ -119,6 +136,10 @@ export interface ProviderConfig {
   readonly backoff: BackoffSetting | null;
   readonly firstByteTimeout: DurationSetting | null;
   readonly probeInterval: DurationSetting | null;
+  /** Of all its upstreams together; empty = none. */
+  readonly quota: readonly QuotaConfig[];
+  /** Whether streams may be sent with `stream_options.include_usage`. */
+  readonly asksUsage: boolean;
 }
 
 export interface KeyConfig {
@@ -167,6 +188,7 @@ export interface UpstreamConfig {
   readonly probe: ProbeConfig;
   /** Effective, upstream → provider → server; 0 = no limit. */
   readonly requestTimeoutMs: number;
+  readonly quota: readonly QuotaConfig[];
 }
 
 export interface ModelConfig {
@@ -193,6 +215,7 @@ export interface ModelEntryConfig {
   readonly tier: number;
   /** ≥ 0; 0 = last resort. */
   readonly weight: number;
+  readonly quota: readonly QuotaConfig[];
 }
 
 export interface PluginConfig {

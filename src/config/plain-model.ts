@@ -4,7 +4,7 @@ import type { ModelConfig, UpstreamConfig } from './gateway-config.js';
 export function plainModel(name: string, upstreams: readonly UpstreamConfig[]): ModelConfig {
   return {
     name,
-    entries: upstreams.map((upstream) => ({ upstream, tier: 1, weight: 1 })),
+    entries: upstreams.map((upstream) => ({ upstream, tier: 1, weight: 1, quota: [] })),
     upstreams,
     patch: null,
     order: 'listed',

@@ -1,4 +1,4 @@
-import { resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import type {
   Exposure,
   GatewayConfig,
@@ -7,6 +7,7 @@ import type {
   PluginConfig,
   ProviderConfig,
   ServerConfig,
+  StateConfig,
   ThinkTagsMode,
   UpstreamConfig,
 } from '../gateway-config.js';
@@ -16,12 +17,14 @@ import { parseByteSize } from '../schema/number-rules.js';
 import type { PluginSection } from '../schema/plugin.section.js';
 import type { ProviderSection } from '../schema/provider.section.js';
 import type { ServerSection } from '../schema/server.section.js';
-import { parseThinkTags } from '../schema/tolerant-rules.js';
+import { parseOnOff, parseThinkTags } from '../schema/tolerant-rules.js';
+import type { StateSection } from '../schema/state.section.js';
 import type { UpstreamSection } from '../schema/upstream.section.js';
 import { normalUrl } from '../schema/url-rule.js';
 import { durationOf } from './duration-setting.js';
 import type { NetworkSettings } from './network-settings.js';
 import { buildErrorRules, buildKeys } from './build-keys.js';
+import { quotasOf } from './quota-settings.js';
 import type { Entries, Entry } from './read-entries.js';
 import { backoffOf, probeOf } from './recovery-settings.js';
 
@@ -69,6 +72,7 @@ export function buildConfig(
     defaultModel: entries.defaultModel,
     plugins: entries.plugins.map((plugin) => buildPlugin(plugin, origin)),
     disable: entries.disable,
+    state: buildState(entries.state, origin),
   };
 }
 
@@ -104,6 +108,8 @@ function buildProvider(section: ProviderSection, network: NetworkSettings): Prov
     backoff: backoffOf(section.backoff),
     firstByteTimeout: durationOf(section.first_byte_timeout),
     probeInterval: durationOf(section.probe_interval),
+    quota: quotasOf(section.quota),
+    asksUsage: parseOnOff(section.usage) ?? true,
   };
 }
 
@@ -133,6 +139,7 @@ function buildUpstream(
     recovery: own.recovery ?? inherited.recovery ?? 'probe',
     probe: probeOf(own.probe, inherited.probe),
     requestTimeoutMs: requestTimeout?.ms ?? server.requestTimeoutMs,
+    quota: quotasOf(own.quota),
   };
 }
 
@@ -164,6 +171,7 @@ function buildEntry(
     upstream: known(upstreams.get(known(section.upstream))),
     tier: section.tier ?? 1,
     weight: section.weight ?? 1,
+    quota: quotasOf(section.quota),
   };
 }
 
@@ -175,6 +183,11 @@ function buildPlugin({ index, section }: Entry<PluginSection>, origin: Origin): 
     config: section.config ?? null,
     path: `plugins[${index}]`,
   };
+}
+
+function buildState({ file }: StateSection, { path, directory }: Origin): StateConfig {
+  const base = path === null ? (directory ?? '') : dirname(path);
+  return { file: file === undefined ? null : resolve(base, file.trim()) };
 }
 
 function limitOf(limit: number | null | undefined): number {

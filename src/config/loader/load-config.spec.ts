@@ -46,6 +46,8 @@ describe('defaults and inheritance', () => {
       backoff: null,
       firstByteTimeout: null,
       probeInterval: null,
+      quota: [],
+      asksUsage: true,
     });
     expect(config.upstreams[0]).toMatchObject({
       limit: Infinity,

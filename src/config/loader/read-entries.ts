@@ -3,6 +3,7 @@ import { PluginSection } from '../schema/plugin.section.js';
 import { ProviderSection } from '../schema/provider.section.js';
 import { RootSection } from '../schema/root.section.js';
 import { ServerSection } from '../schema/server.section.js';
+import { StateSection } from '../schema/state.section.js';
 import { UpstreamSection } from '../schema/upstream.section.js';
 import type { Findings } from './findings.js';
 import type { PlainObject } from './plain-object.js';
@@ -24,6 +25,7 @@ export interface Entries {
   readonly plugins: readonly Entry<PluginSection>[];
   readonly disable: readonly string[];
   readonly defaultModel: string | null;
+  readonly state: StateSection;
 }
 
 export function readEntries(root: PlainObject, findings: Findings, environment: Environment): Entries {
@@ -42,5 +44,6 @@ export function readEntries(root: PlainObject, findings: Findings, environment: 
     plugins: list(PluginSection, file.plugins) ?? [],
     disable: file.disable ?? [],
     defaultModel: file.default_model ?? null,
+    state: file.state instanceof StateSection ? file.state : new StateSection(),
   };
 }

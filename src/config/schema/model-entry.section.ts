@@ -1,4 +1,5 @@
 import { tier, weight } from './number-rules.js';
+import { quotaSetting, type QuotaSection } from './quota.section.js';
 import { Setting } from './setting.js';
 import { text } from './text-rules.js';
 
@@ -22,4 +23,7 @@ export class ModelEntrySection {
     description: 'Share of the requests within its tier under order: weighted; 0 = last resort.',
   })
   weight?: number;
+
+  @Setting({ ...quotaSetting('this upstream by this model'), example: [{ tokens: 500_000, per: 'P1D' }] })
+  quota?: QuotaSection[];
 }

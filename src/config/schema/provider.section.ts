@@ -1,6 +1,7 @@
 import type { RecoveryMode } from '../gateway-config.js';
 import type { PlainObject } from '../loader/plain-object.js';
 import { BackoffSection } from './backoff.section.js';
+import { quotaSetting, type QuotaSection } from './quota.section.js';
 import { headerName, headers } from './header-rules.js';
 import { ErrorsSection } from './errors.section.js';
 import { keyOrder, secretsOrSections } from './key-rules.js';
@@ -12,8 +13,8 @@ import { Setting } from './setting.js';
 import { proxy } from './proxy-rule.js';
 import { jsonObject, section, wordOrSection } from './structure-rules.js';
 import { flag, secret, text } from './text-rules.js';
-import { duration, thinkTags } from './tolerant-rules.js';
 import { TlsSection } from './tls.section.js';
+import { duration, onOff, thinkTags } from './tolerant-rules.js';
 import { url } from './url-rule.js';
 
 /** One of `providers:`: a place that speaks the OpenAI API. */
@@ -190,4 +191,19 @@ export class ProviderSection {
     description: "Overrides the server's request_timeout.",
   })
   request_timeout?: unknown;
+
+  @Setting({
+    ...quotaSetting('this provider, by all its upstreams together,'),
+    example: [{ tokens: 2_000_000, per: 'P1D' }],
+  })
+  quota?: QuotaSection[];
+
+  @Setting({
+    rule: onOff,
+    default: 'on',
+    example: 'off',
+    description:
+      'on = where tokens are counted by a quota, streams are asked for their usage (stream_options.include_usage); off = never, for a provider that refuses it.',
+  })
+  usage?: unknown;
 }

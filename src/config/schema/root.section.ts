@@ -2,6 +2,7 @@ import { ModelSection } from './model.section.js';
 import { PluginSection } from './plugin.section.js';
 import { ProviderSection } from './provider.section.js';
 import { ServerSection } from './server.section.js';
+import { StateSection } from './state.section.js';
 import { Setting } from './setting.js';
 import { section, sections } from './structure-rules.js';
 import { text, textList } from './text-rules.js';
@@ -58,4 +59,7 @@ export class RootSection {
     description: 'Ids of built-in interceptors to leave out.',
   })
   disable?: string[];
+
+  @Setting({ rule: section(StateSection), section: StateSection, description: 'Where counters live.' })
+  state?: unknown;
 }

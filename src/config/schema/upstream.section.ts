@@ -1,6 +1,7 @@
 import type { RecoveryMode } from '../gateway-config.js';
 import type { PlainObject } from '../loader/plain-object.js';
 import { BackoffSection } from './backoff.section.js';
+import { quotaSetting, type QuotaSection } from './quota.section.js';
 import { ProbeSection } from './probe.section.js';
 import { durationOr, RECOVERY_MODES, word } from './recovery-rules.js';
 import { limit, wholeNumber } from './number-rules.js';
@@ -102,4 +103,7 @@ export class UpstreamSection {
     description: "Overrides the provider's and the server's request_timeout.",
   })
   request_timeout?: unknown;
+
+  @Setting({ ...quotaSetting('this upstream'), example: [{ requests: 60, per: 'PT1M', window: 'sliding' }] })
+  quota?: QuotaSection[];
 }
