@@ -1,3 +1,5 @@
+import type { ModelConfig, ModelEntryConfig } from '../config/gateway-config.js';
+
 /** Why a candidate was not tried, as `error.attempts` and the log name it. */
 export type SkipReason = 'cooling' | 'quota' | 'busy' | 'no_key' | 'tier' | 'hint';
 
@@ -9,4 +11,13 @@ export interface Gate {
   readonly reason: SkipReason;
   /** 0 = open; else milliseconds until it opens by itself; Infinity = it does not. */
   closedMs(): number;
+}
+
+/** Injection token of the {@link GateSource}. */
+export const GATE_SOURCE = Symbol.for('llm-proxy:gate-source');
+
+/** Knows the gate before an entry of a model. */
+export interface GateSource {
+  /** Null = nothing closes it. Asked once for each candidate. */
+  gateOf(model: ModelConfig, entry: ModelEntryConfig): Gate | null;
 }

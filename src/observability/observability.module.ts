@@ -6,6 +6,7 @@ import { Registry } from 'prom-client';
 import { GatewayLog } from './log/gateway-log.js';
 import { GatewayMetrics } from './metrics/gateway.metrics.js';
 import { KeyMetrics } from './metrics/key.metrics.js';
+import { QuotaMetrics } from './metrics/quota.metrics.js';
 
 export interface ObservabilityOptions {
   readonly logger: Logger;
@@ -40,9 +41,10 @@ export class ObservabilityModule {
       providers: [
         { provide: GatewayMetrics, useValue: metrics },
         { provide: KeyMetrics, useValue: new KeyMetrics(registry) },
+        { provide: QuotaMetrics, useValue: new QuotaMetrics(registry) },
         { provide: GatewayLog, useValue: log },
       ],
-      exports: [GatewayMetrics, KeyMetrics, GatewayLog],
+      exports: [GatewayMetrics, KeyMetrics, QuotaMetrics, GatewayLog],
     };
   }
 }

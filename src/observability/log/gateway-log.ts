@@ -103,6 +103,17 @@ export class GatewayLog {
     );
   }
 
+  /** Skipped for another reason than a rest. */
+  closed(requestId: string, target: LoggedTarget, reason: string, closedMs: number): void {
+    if (!this.debugEnabled) return;
+    const { model, upstream, provider } = target;
+    const open = Number.isFinite(closedMs) ? ` (~${Math.ceil(closedMs / 1000)}s)` : '';
+    this.logger.debug(
+      { request_id: requestId, model, upstream, provider, reason },
+      `chat model=${model} upstream=${upstream} closed by ${reason}${open}, skipped`,
+    );
+  }
+
   /** A name that no model has was taken to the default model. */
   defaulted(requestId: string, asked: string, model: string): void {
     const name = printable(model);

@@ -10,7 +10,8 @@ export type RejectionReason =
   | 'too_large'
   | 'shutting_down'
   | 'no_candidates'
-  | 'no_key';
+  | 'no_key'
+  | 'quota';
 
 /** A map, since a plugin's refusal may bring any code. */
 const BY_CODE: ReadonlyMap<string, RejectionReason> = new Map([
@@ -22,6 +23,7 @@ const BY_CODE: ReadonlyMap<string, RejectionReason> = new Map([
   ['shutting_down', 'shutting_down'],
   ['no_candidates', 'no_candidates'],
   ['no_usable_key', 'no_key'],
+  ['quota_exhausted', 'quota'],
 ]);
 
 /** How an error of our own is counted; null for the service's own failures, which are no rejection. */

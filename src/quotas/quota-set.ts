@@ -1,0 +1,47 @@
+import type { WallClock } from '../common/time/clock.js';
+import type { Gate } from '../contracts/gate.js';
+import type { QuotaMeter } from './quota-meter.js';
+import { QuotaTicket } from './quota-ticket.js';
+
+/**
+ * All quotas that one request counts against: those of its provider, key, upstream and entry, or those of its consumer.
+ * Made once; owns nothing but the list, since other sets share its meters.
+ */
+export class QuotaSet implements Gate {
+  readonly reason = 'quota';
+  /** Whether the tokens of a request matter. */
+  readonly countsTokens: boolean;
+
+  /** @param meters at least one */
+  constructor(
+    readonly meters: readonly QuotaMeter[],
+    private readonly wallClock: WallClock,
+  ) {
+    this.countsTokens = meters.some(({ quota }) => quota.unit === 'tokens');
+  }
+
+  /** The latest of the windows that are used up; 0 where none is. */
+  closedMs(): number {
+    const nowMs = this.wallClock();
+    let closedMs = 0;
+    for (const meter of this.meters) {
+      const opensInMs = meter.opensInMs(nowMs);
+      if (opensInMs > closedMs) closedMs = opensInMs;
+    }
+    return closedMs;
+  }
+
+  /** Time until its longest window turns. */
+  turnsInMs(): number {
+    const longest = this.meters.reduce((one, other) => (other.quota.per.ms > one.quota.per.ms ? other : one));
+    return longest.turnsInMs(this.wallClock());
+  }
+
+  /** Looks and reserves in one step; null = used up. `tokens` is what the request may use at most, as far as one can tell. */
+  reserve(tokens: number): QuotaTicket | null {
+    const nowMs = this.wallClock();
+    for (const meter of this.meters) if (meter.remaining(nowMs) <= 0) return null;
+    const holds = this.meters.map((meter) => meter.reserve(tokens, nowMs));
+    return new QuotaTicket(holds, this.countsTokens, this.wallClock);
+  }
+}
