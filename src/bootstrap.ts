@@ -13,6 +13,7 @@ import { PluginSetupError } from './gateway/plugin-setup-error.js';
 import { GatewayLog } from './observability/log/gateway-log.js';
 import { LogDestination } from './observability/log/log-destination.js';
 import { createRootLogger } from './observability/log/root-logger.js';
+import { StateFileError } from './state/state-file.js';
 import { VERSION } from './package-info.js';
 import { shutDown } from './shutdown.js';
 
@@ -142,7 +143,8 @@ function endOnSignal(
 
 /** One clear line; a stack trace would help nobody here. */
 function startFailure(error: unknown, config: GatewayConfig): string {
-  if (error instanceof PluginSetupError) return `[llm-proxy] ${error.message}\n`;
+  if (error instanceof PluginSetupError || error instanceof StateFileError)
+    return `[llm-proxy] ${error.message}\n`;
   const { code } = error as NodeJS.ErrnoException;
   const { host, port } = config.server;
   if (code === 'EADDRINUSE')

@@ -2,10 +2,12 @@ import { Injectable } from '@nestjs/common';
 import type { Attempt } from '../contracts/exchange.js';
 import type { StreamObserver, StreamTransform } from '../contracts/stream.js';
 import type { CompiledTarget } from './compiled-target.js';
+import type { GatewayAttempt } from './gateway-attempt.js';
 import { GuardedTransform } from './guarded-transform.js';
 import { PluginGuard } from './plugin.guard.js';
 import { StreamPipeline } from './stream-pipeline.js';
 import type { UsageObserver } from './usage.observer.js';
+import { UsageTransform } from './usage.transform.js';
 
 const NO_TRANSFORMS: readonly StreamTransform[] = [];
 
@@ -15,8 +17,9 @@ export class AnswerStages {
   constructor(private readonly guard: PluginGuard) {}
 
   /** Throws the answer for the client where a stage that may change the answer cannot be opened. */
-  open(target: CompiledTarget, attempt: Attempt, usage: UsageObserver): StreamPipeline {
-    const transforms = target.onResponse === null ? NO_TRANSFORMS : this.#transforms(target, attempt);
+  open(target: CompiledTarget, attempt: GatewayAttempt, usage: UsageObserver): StreamPipeline {
+    let transforms = target.onResponse === null ? NO_TRANSFORMS : this.#transforms(target, attempt);
+    if (attempt.quota?.withholdsUsage === true) transforms = [...transforms, new UsageTransform(usage)];
     if (target.observe === null) return new StreamPipeline(transforms, [usage]);
     const observers = this.#observers(target, attempt);
     return new StreamPipeline(transforms, [usage, ...observers.keys()], (error, observer) =>

@@ -1,5 +1,5 @@
 import { invalidHeader } from '../common/errors/catalogue.js';
-import { relayedHeaders, type UpstreamHeaders } from '../common/http/response-headers.js';
+import { contentCoding, relayedHeaders, type UpstreamHeaders } from '../common/http/response-headers.js';
 import type { JsonDocument } from '../common/json/json-document.js';
 import { type Clock, timerDelay } from '../common/time/clock.js';
 import type { Attempt, AttemptFailure, AttemptResult } from '../contracts/exchange.js';
@@ -37,7 +37,11 @@ export interface AttemptOutcome {
 export interface AttemptDependencies {
   readonly clock: Clock;
   readonly wallClockMs: () => number;
-  readonly openPipeline: (target: CompiledTarget, attempt: Attempt, usage: UsageObserver) => StreamPipeline;
+  readonly openPipeline: (
+    target: CompiledTarget,
+    attempt: GatewayAttempt,
+    usage: UsageObserver,
+  ) => StreamPipeline;
   /** Told of an error of this side, which is no answer of the provider's. */
   readonly onCrash: (exchange: GatewayExchange, error: unknown) => void;
 }
@@ -128,6 +132,7 @@ export class AttemptRun implements AnswerListener, AnswerHost {
 
   onData(chunk: Buffer): boolean {
     if (!this.#firstByteSeen) this.#firstByte();
+    if (this.attempt.quota !== null) this.attempt.quota.answerBytes += chunk.length;
     try {
       return this.#reader === null || this.#reader.data(chunk);
     } catch (error) {
@@ -159,7 +164,11 @@ export class AttemptRun implements AnswerListener, AnswerHost {
   }
 
   get transforming(): boolean {
-    return this.target.onResponse !== null && this.pipeline().transforming;
+    const { quota } = this.attempt;
+    if (this.target.onResponse === null && quota === null) return false;
+    // What a quota of tokens needs to know of a coded answer is only found by decoding it.
+    const mustDecode = quota?.countsTokens === true && contentCoding(this.headers) !== null;
+    return mustDecode || this.pipeline().transforming;
   }
 
   whole(answer: JsonDocument): void {
@@ -306,6 +315,7 @@ export class AttemptRun implements AnswerListener, AnswerHost {
     this.sink.onDrain = null;
     this.#reader?.stop?.();
     this.#usage.settle(this.target.series);
+    this.attempt.quota?.end(this.#call?.sent === true, outcome.result, this.#usage);
     this.#call?.abort();
     this.#settle();
   }

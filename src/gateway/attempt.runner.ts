@@ -4,6 +4,7 @@ import { type Clock, timerDelay } from '../common/time/clock.js';
 import type { Attempt } from '../contracts/exchange.js';
 import { CLOCK } from '../contracts/ports.js';
 import { GatewayLog } from '../observability/log/gateway-log.js';
+import type { AttemptQuota } from './attempt-quota.js';
 import { AnswerStages } from './answer-stages.js';
 import { type AttemptDependencies, type AttemptOutcome, AttemptRun } from './attempt-run.js';
 import type { CompiledTarget } from './compiled-target.js';
@@ -35,18 +36,26 @@ export class AttemptRunner {
   }
 
   /** Rejects where an error of this side, such as a plugin's, ends the request; nothing was sent to the client then. */
-  async run(exchange: GatewayExchange, target: CompiledTarget, sink: ResponseSink): Promise<AttemptOutcome> {
+  async run(
+    exchange: GatewayExchange,
+    target: CompiledTarget,
+    sink: ResponseSink,
+    quota: AttemptQuota | null = null,
+  ): Promise<AttemptOutcome> {
     const startedAt = this.clock.now();
     try {
       const attempt = this.shaper.make(exchange, target, exchange.attempts.length + 1);
+      attempt.quota = quota;
       const shaping = this.shaper.shape(attempt, target);
       if (shaping !== null) {
         const shaped = await this.#inTime(exchange, target, startedAt, shaping);
         if (shaped === 'left') return CANCELLED;
         if (shaped === 'late') return lateOutcome(target, attempt);
       }
+      quota?.shaped(attempt, target.asksUsage);
       return await new AttemptRun(this.#dependencies, exchange, target, attempt, startedAt, sink).run();
     } finally {
+      quota?.giveBack();
       target.series.duration.observe((this.clock.now() - startedAt) / 1000);
     }
   }

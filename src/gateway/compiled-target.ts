@@ -1,6 +1,7 @@
 import type { ExchangeInterceptor } from '../contracts/interceptor.js';
 import type { LoggedTarget } from '../observability/log/gateway-log.js';
 import type { AttemptSeries } from '../observability/metrics/gateway.metrics.js';
+import type { QuotaSet } from '../quotas/quota-set.js';
 import type { Candidate } from '../routing/candidate.js';
 import type { PoolKey } from '../upstreams/keys/pool-key.js';
 import type { Classify } from './answer/error-judge.js';
@@ -24,6 +25,10 @@ export interface CompiledTarget {
   /** The real model name as JSON. */
   readonly modelBytes: Buffer;
   readonly path: string;
+  /** What an attempt counts against; null for most. */
+  readonly quota: QuotaSet | null;
+  /** Whether streams may be asked for their usage. */
+  readonly asksUsage: boolean;
   /** In lower case. */
   readonly fixedHeaderNames: ReadonlySet<string>;
   /** The client's headers of these names never pass: fixed ones, and the session header, even where none is set. */

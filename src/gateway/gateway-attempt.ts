@@ -1,9 +1,12 @@
 import type { JsonDocument } from '../common/json/json-document.js';
 import type { UpstreamConfig } from '../config/gateway-config.js';
 import type { Attempt, Exchange } from '../contracts/exchange.js';
+import type { AttemptQuota } from './attempt-quota.js';
 
 /** The engine's side of an {@link Attempt}. Lives for one request to one upstream. */
 export class GatewayAttempt implements Attempt {
+  /** Null where no quota counts it: the common case. */
+  quota: AttemptQuota | null = null;
   #headers: Map<string, string> | null = null;
 
   constructor(

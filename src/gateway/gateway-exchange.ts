@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { JsonDocument } from '../common/json/json-document.js';
 import type { ModelConfig } from '../config/gateway-config.js';
 import type { AttemptRecord, Exchange } from '../contracts/exchange.js';
+import type { Spending } from '../quotas/spending.js';
 
 import type { TooLong } from './too-long.js';
 
@@ -22,6 +23,8 @@ export interface ExchangeInput {
 /** The engine's side of an {@link Exchange}: what changes while it runs. Made by the HTTP layer, finished by the gateway. */
 export class GatewayExchange implements Exchange {
   readonly attempts: AttemptRecord[] = [];
+  /** What it spends of its consumer's quotas; null where there are none. */
+  spending: Spending | null = null;
   /** Its place among the running exchanges; theirs to set. */
   place = -1;
   /** Monotonic; Infinity = no deadline. No attempt begins after it, and none goes on. */

@@ -2,6 +2,7 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { PROBE_SENDER } from '../contracts/ports.js';
 import { PatchingModule } from '../patching/patching.module.js';
+import { QuotasModule } from '../quotas/quotas.module.js';
 import { ReasoningModule } from '../reasoning/reasoning.module.js';
 import { RoutingModule } from '../routing/routing.module.js';
 import { SessionModule } from '../session/session.module.js';
@@ -17,13 +18,22 @@ import { LOADED_PLUGINS, PluginConfigurator } from './plugin.configurator.js';
 import type { LoadedPlugin } from './plugin-modules.js';
 import { PluginExplorer } from './plugin.explorer.js';
 import { PluginGuard } from './plugin.guard.js';
+import { QuotaDesk } from './quota-desk.js';
 import { GatewayProbeSender } from './probe.sender.js';
 import { RunningExchanges } from './running-exchanges.js';
 import { UpstreamAttempts } from './upstream-attempts.js';
 
 /** The engine, and the built-in interceptors that it finds like any plugin's. */
 @Module({
-  imports: [DiscoveryModule, UpstreamsModule, RoutingModule, PatchingModule, ReasoningModule, SessionModule],
+  imports: [
+    DiscoveryModule,
+    UpstreamsModule,
+    RoutingModule,
+    PatchingModule,
+    QuotasModule,
+    ReasoningModule,
+    SessionModule,
+  ],
   providers: [
     AnswerStages,
     AttemptRunner,
@@ -35,6 +45,7 @@ import { UpstreamAttempts } from './upstream-attempts.js';
     PluginConfigurator,
     PluginExplorer,
     PluginGuard,
+    QuotaDesk,
     RunningExchanges,
     UpstreamAttempts,
     { provide: PROBE_SENDER, useClass: GatewayProbeSender },

@@ -71,6 +71,7 @@ export class GatewayService {
       ending = this.#refuse(exchange, sink, error);
     } finally {
       this.running.delete(exchange);
+      exchange.spending?.end();
       this.#finish(exchange, ending);
     }
   }
@@ -116,13 +117,14 @@ export class GatewayService {
     return deadlineAt !== Infinity && this.clock.now() >= deadlineAt;
   }
 
-  /** No upstream is left: one of the 503s, or the first error that said the prompt was too long. */
+  /** No upstream is left: one of the 503s, a 429 of quotas, or the first error that said the prompt was too long. */
   #none(exchange: GatewayExchange, plan: Plan, sink: ResponseSink): Ending {
     const { tooLong } = exchange;
     if (tooLong !== null) return passOn(exchange, tooLong.target, tooLong.held, sink);
-    const { someAlive, soonestMs } = this.concurrency.refusal(plan.candidates);
+    const { allClosedBy, someAlive, soonestMs } = this.concurrency.refusal(plan.candidates);
     const nothingTried = exchange.attempts.length === 0;
-    const refusal: Refusal = nothingTried ? (someAlive ? 'busy' : 'cooling') : 'failed';
+    const alone: Refusal = someAlive ? 'busy' : allClosedBy === 'quota' ? 'quota' : 'cooling';
+    const refusal = nothingTried ? alone : 'failed';
     const told = this.#attemptsTold(exchange, plan);
     const error =
       refusal === 'cooling' && soonestMs === Infinity
@@ -210,11 +212,13 @@ export class GatewayService {
     const now = this.clock.now();
     for (const candidate of plan.candidates) {
       if (candidate === claim?.candidate) return;
-      const { gates, upstream } = candidate;
-      let restingMs = upstream.restingMs(now);
-      for (const gate of gates ?? []) restingMs = Math.max(restingMs, gate.closedMs());
-      if (restingMs > 0 && !tried?.has(upstream))
-        this.log.skipped(exchange.id, this.pipelines.target(candidate, null).logged, restingMs);
+      const { upstream } = candidate;
+      if (tried?.has(upstream)) continue;
+      const restingMs = upstream.restingMs(now);
+      const gate = candidate.gates?.find((one) => one.closedMs() > 0);
+      const { logged } = this.pipelines.target(candidate, null);
+      if (restingMs > 0) this.log.skipped(exchange.id, logged, restingMs);
+      else if (gate !== undefined) this.log.closed(exchange.id, logged, gate.reason, gate.closedMs());
     }
   }
 }

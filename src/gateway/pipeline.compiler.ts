@@ -3,6 +3,7 @@ import { ConfigStore } from '../config/config.store.js';
 import type { ExchangeInterceptor, Target } from '../contracts/interceptor.js';
 import { shownTarget } from '../observability/log/gateway-log.js';
 import { GatewayMetrics } from '../observability/metrics/gateway.metrics.js';
+import { QuotaSet } from '../quotas/quota-set.js';
 import type { Candidate } from '../routing/candidate.js';
 import type { PoolKey } from '../upstreams/keys/pool-key.js';
 import type { CompiledTarget, Stage } from './compiled-target.js';
@@ -77,6 +78,8 @@ export class PipelineCompiler {
       series: this.metrics.attempts(model.name, config.id, provider.id),
       logged: shownTarget(model.name, config.id, provider.id, shownKey),
       modelBytes: Buffer.from(JSON.stringify(config.model)),
+      quota: quotaOf(candidate),
+      asksUsage: provider.asksUsage,
       path: `${upstream.client.basePath}/chat/completions`,
       fixedHeaderNames: fixedNames,
       replacedHeaderNames:
@@ -91,6 +94,10 @@ export class PipelineCompiler {
       maskBytes: bodyMask(secrets),
     };
   }
+}
+
+function quotaOf({ gates }: Candidate): QuotaSet | null {
+  return gates?.find((gate) => gate instanceof QuotaSet) ?? null;
 }
 
 function stages<K extends keyof ExchangeInterceptor>(

@@ -5,6 +5,7 @@ import { GatewayLog } from '../observability/log/gateway-log.js';
 import type { Candidate } from '../routing/candidate.js';
 import type { Claim } from '../upstreams/concurrency/concurrency.service.js';
 import { KeyWalk } from '../upstreams/keys/key-walk.js';
+import type { PoolKey } from '../upstreams/keys/pool-key.js';
 import type { UpstreamKeys } from '../upstreams/keys/upstream-keys.js';
 import type { Lease } from '../upstreams/lease.js';
 import type { HeldAnswer } from './answer/passable-answer.js';
@@ -16,6 +17,7 @@ import { retold } from './exposure.js';
 import type { GatewayExchange } from './gateway-exchange.js';
 import { errorClassOf, OutcomeBook } from './outcome-book.js';
 import { PipelineCompiler } from './pipeline.compiler.js';
+import { QuotaDesk } from './quota-desk.js';
 import type { ResponseSink } from './response-sink.js';
 import { TooLong } from './too-long.js';
 
@@ -26,6 +28,7 @@ export class UpstreamAttempts {
     @Inject(CLOCK) private readonly clock: Clock,
     private readonly runner: AttemptRunner,
     private readonly book: OutcomeBook,
+    private readonly quotas: QuotaDesk,
     private readonly pipelines: PipelineCompiler,
     private readonly log: GatewayLog,
   ) {}
@@ -43,6 +46,7 @@ export class UpstreamAttempts {
       // Trap: a plugin's `appliesTo` may throw here, after the slot was taken.
       const target = this.pipelines.target(candidate, null);
       const outcome = await this.#attempt(exchange, target, lease.trial, sink);
+      if (outcome === null) return null;
       this.book.add(exchange, target, lease, outcome, null);
       return ended(exchange, outcome) ? { outcome, target, status: outcome.status } : null;
     } finally {
@@ -63,12 +67,15 @@ export class UpstreamAttempts {
     for (let key = walk.key; key !== null; key = walk.key) {
       const target = this.pipelines.target(candidate, key);
       const outcome = await this.#attempt(exchange, target, lease.trial, sink);
+      if (outcome === null) return null;
       const { failure, held } = outcome;
       if (failure === undefined) walk.stop();
       else {
         walk.fail({ class: errorClassOf(failure), timedOut: failure.timedOut ?? false });
         const last = exchange.attempts.length + 1 >= maxAttempts || this.clock.now() >= exchange.deadlineAt;
         if (last || outcome.answered || exchange.givenUp !== null) walk.stop();
+        // Before it is booked: the ladder takes its step when the walk is over.
+        else if (walk.key !== null && this.#usedUp(candidate, walk.key)) walk.stop();
       }
       this.book.add(exchange, target, lease, outcome, walk);
       if (ended(exchange, outcome)) return { outcome, target, status: outcome.status };
@@ -77,15 +84,22 @@ export class UpstreamAttempts {
     return null;
   }
 
+  #usedUp(candidate: Candidate, key: PoolKey): boolean {
+    return (this.pipelines.target(candidate, key).quota?.closedMs() ?? 0) > 0;
+  }
+
+  /** Null: its quotas are used up, and nothing was sent. */
   #attempt(
     exchange: GatewayExchange,
     target: CompiledTarget,
     trial: boolean,
     sink: ResponseSink,
-  ): Promise<AttemptOutcome> {
+  ): Promise<AttemptOutcome> | null {
+    const quota = this.quotas.take(exchange, target);
+    if (quota === 'used up') return null;
     if (this.log.debugEnabled)
       this.log.claimed(exchange.id, target.logged, String(target.candidate.upstream.slots), trial);
-    return this.runner.run(exchange, target, sink);
+    return this.runner.run(exchange, target, sink, quota);
   }
 
   /** The client's own mistake passes at once; a prompt that is too long may still fit a larger model. */

@@ -5,11 +5,36 @@ import type { AttemptSeries } from '../observability/metrics/gateway.metrics.js'
 
 const NEEDLES = ['"usage"'] as const;
 
-/** Reads `usage` where it passes by. In a stream the last one counts: some providers send a running total with each event. */
+/** The names of what goes in and comes out, in the words of each API. */
+const INPUT = ['prompt_tokens', 'input_tokens'] as const;
+const OUTPUT = ['completion_tokens', 'output_tokens'] as const;
+/** Beside `input_tokens`, not inside of it. */
+const CACHED_INPUT = ['cache_creation_input_tokens', 'cache_read_input_tokens'] as const;
+const COUNTED = [...INPUT, ...OUTPUT, ...CACHED_INPUT, 'total_tokens'] as const;
+
+type Usage = Readonly<Record<string, unknown>>;
+
+/**
+ * Reads `usage` where it passes by: of OpenAI's chat and responses, and of Anthropic's messages. In a stream the last one
+ * counts, field by field: some providers send a running total with each event, others a part at each end.
+ */
 export class UsageObserver implements StreamObserver {
   readonly needles = NEEDLES;
-  #input: unknown;
-  #output: unknown;
+  #complete = false;
+  #last: Map<string, number> | null = null;
+
+  /** What was told so far; 0 where nothing was. */
+  get tokens(): { readonly input: number; readonly output: number } {
+    let input = this.#first(INPUT);
+    for (const name of CACHED_INPUT) input += this.#last?.get(name) ?? 0;
+    const output = this.#first(OUTPUT);
+    return { input: input + output === 0 ? this.#first(['total_tokens']) : input, output };
+  }
+
+  /** False where only the beginning of an answer told something. */
+  get complete(): boolean {
+    return this.#complete;
+  }
 
   observe(event: SseEvent): void {
     const { json } = event;
@@ -22,14 +47,46 @@ export class UsageObserver implements StreamObserver {
 
   /** Books what was seen; once, at the end of the attempt. */
   settle(series: AttemptSeries): void {
-    series.countTokens(this.#input, this.#output);
+    if (this.#last === null) return;
+    const { input, output } = this.tokens;
+    series.countTokens(input, output);
   }
 
   #read(document: JsonDocument): void {
     const usage = document.get('usage');
-    if (typeof usage !== 'object' || usage === null) return;
-    const { prompt_tokens: input, completion_tokens: output } = usage as Record<string, unknown>;
-    this.#input = input;
-    this.#output = output;
+    if (isUsage(usage)) {
+      this.#complete = true;
+      this.#keep(usage);
+    } else if (!document.has('choices')) {
+      this.#readInside(document);
+    }
   }
+
+  /** Events that wrap the answer they tell of. */
+  #readInside(document: JsonDocument): void {
+    const ended = document.object('response')?.get('usage');
+    const begun = document.object('message')?.get('usage');
+    if (isUsage(ended)) this.#complete = true;
+    for (const usage of [ended, begun]) if (isUsage(usage)) this.#keep(usage);
+  }
+
+  #keep(usage: Usage): void {
+    this.#last ??= new Map();
+    for (const name of COUNTED) {
+      const value = usage[name];
+      if (typeof value === 'number' && Number.isFinite(value) && value >= 0) this.#last.set(name, value);
+    }
+  }
+
+  #first(names: readonly string[]): number {
+    for (const name of names) {
+      const value = this.#last?.get(name);
+      if (value !== undefined) return value;
+    }
+    return 0;
+  }
+}
+
+function isUsage(value: unknown): value is Usage {
+  return typeof value === 'object' && value !== null;
 }

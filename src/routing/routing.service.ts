@@ -1,9 +1,10 @@
-import { Injectable, type OnModuleInit } from '@nestjs/common';
+import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
 import { unknownModel } from '../common/errors/catalogue.js';
 import { printable } from '../common/text/mask.js';
 import { ConfigStore } from '../config/config.store.js';
 import type { GatewayConfig, ModelConfig } from '../config/gateway-config.js';
 import type { Exchange } from '../contracts/exchange.js';
+import { GATE_SOURCE, type Gate, type GateSource } from '../contracts/gate.js';
 import { GatewayLog } from '../observability/log/gateway-log.js';
 import { GatewayMetrics } from '../observability/metrics/gateway.metrics.js';
 import { UpstreamRegistry } from '../upstreams/upstream.registry.js';
@@ -28,6 +29,7 @@ export class RoutingService implements OnModuleInit {
     private readonly policies: PolicyExplorer,
     private readonly metrics: GatewayMetrics,
     private readonly log: GatewayLog,
+    @Inject(GATE_SOURCE) private readonly gates: GateSource,
   ) {
     this.#config = store.current;
     this.#direct = this.#config.server.direct ? new DirectRoutes(this.#config) : null;
@@ -96,8 +98,13 @@ export class RoutingService implements OnModuleInit {
   #compile(model: ModelConfig, policy: ModelRoute['policy']): ModelRoute {
     const candidates = model.entries.map((entry) => {
       const upstream = this.registry.get(entry.upstream.id);
-      return { model, entry, upstream, gates: upstream.keys === null ? null : [upstream.keys] };
+      return { model, entry, upstream, gates: gatesOf(upstream.keys, this.gates.gateOf(model, entry)) };
     });
     return new ModelRoute(model, candidates, policy);
   }
+}
+
+function gatesOf(...gates: readonly (Gate | null)[]): readonly Gate[] | null {
+  const known = gates.filter((gate) => gate !== null);
+  return known.length === 0 ? null : known;
 }

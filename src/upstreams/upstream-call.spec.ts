@@ -40,6 +40,7 @@ describe('UpstreamCall', () => {
     running.abort();
     await waitFor(() => told.over === 1, 'over');
     expect(told.events).toEqual(['over']);
+    expect(running.sent).toBe(false);
     await waitFor(() => upstream.sockets.size === 0, 'no socket is left');
     expect(upstream.requests).toHaveLength(0);
   });
@@ -54,7 +55,7 @@ describe('UpstreamCall', () => {
     const body = Array.from({ length: 64 }, () => Buffer.alloc(256 * 1024, 0x20));
     const { told, call: running } = call(clientOf(urlOf(server)), { body });
     running.start();
-    await waitFor(() => sockets.length === 1, 'connected');
+    await waitFor(() => sockets.length === 1 && running.sent, 'connected');
     running.abort();
     await waitFor(() => told.over === 1, 'over');
     expect(told.events).toEqual(['over']);
@@ -66,7 +67,10 @@ describe('UpstreamCall', () => {
     const url = urlOf(server);
     server.close();
     await once(server, 'close');
-    const told = await whole(clientOf(url));
+    const { told, call: refused } = call(clientOf(url));
+    refused.start();
+    await waitFor(() => told.settled, 'the call settled');
+    expect(refused.sent).toBe(false);
     expect(told.events).toEqual(['over', 'failure']);
     expect(told.failure?.reason).toBe('connection refused');
   });

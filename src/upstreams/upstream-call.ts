@@ -44,6 +44,7 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
   #reused: boolean;
   #retried = false;
   #sawByte = false;
+  #sent = false;
   #endsWithConnection = false;
   #done = false;
   /** Why HTTP cannot carry the request. */
@@ -89,6 +90,11 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
     return this.#sawByte;
   }
 
+  /** True when the request, or a part of it, has left on a connection that stood. */
+  get sent(): boolean {
+    return this.#sent;
+  }
+
   /** Ends the call: the socket is closed, then `over` is called. The listener hears no more. */
   abort(): void {
     if (this.#done) return;
@@ -103,6 +109,7 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
+    this.#sent = true;
   }
 
   onResponseStarted(): void {
@@ -174,6 +181,7 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
   #retryOnFreshSocket(): void {
     this.#retried = true;
     this.#reused = false;
+    this.#sent = false;
     this.#connection.destroy(() => {
       if (this.#done) return;
       this.#connection = this.client.take(true);

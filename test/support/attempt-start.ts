@@ -79,7 +79,7 @@ export function startAttempt(
   const onResponse = options.transforms === undefined ? null : [];
   const target = {
     ...compiler.compile(
-      { model, entry: { upstream: config, tier: 1, weight: 1 }, upstream, gates: null },
+      { model, entry: { upstream: config, tier: 1, weight: 1, quota: [] }, upstream, gates: null },
       null,
     ),
     onResponse,

@@ -26,6 +26,7 @@ const ALL: Record<string, GatewayError> = {
   failed: catalogue.allUpstreams('failed', 1000, []),
   noUsableKey: catalogue.noUsableKey([]),
   noCandidates: catalogue.noCandidates('x-llm-proxy-tier', 'must be one whole number'),
+  quotaExhausted: catalogue.quotaExhausted('the quota of this consumer is used up', 90_000),
 };
 
 describe('the catalogue of errors', () => {
@@ -60,6 +61,7 @@ describe('the catalogue of errors', () => {
     ['unsupportedMediaType', 415, 'unsupported_media_type', null],
     ['unknownPath', 404, 'unknown_path', null],
     ['wrongMethod', 405, 'method_not_allowed', null],
+    ['quotaExhausted', 429, 'quota_exhausted', null],
     ['shuttingDown', 503, 'shutting_down', null],
     ['pluginFailed', 500, 'plugin_failed', null],
     ['upstreamErrorTooLarge', 422, 'upstream_error_too_large', null],
@@ -106,6 +108,17 @@ describe('allUpstreams', () => {
     expect(headersFor(60_001)).toHaveProperty('x-should-retry', 'false');
     expect(headersFor(Infinity)).toEqual({ 'x-should-retry': 'false' });
     expect(catalogue.allUpstreams('cooling', Infinity, []).message).toBe('all upstreams cooling');
+  });
+
+  it('is a 429 where all quotas are used up, until the first window turns', () => {
+    const error = catalogue.allUpstreams('quota', 86_400_000, []);
+    expect(error).toMatchObject({
+      status: 429,
+      code: 'quota_exhausted',
+      message: 'all upstreams have used up their quotas, retry in 86400s',
+      headers: { 'retry-after': '86400', 'retry-after-ms': '60000' },
+    });
+    expect(error.body().error['attempts']).toEqual([]);
   });
 
   it('lists what was tried', () => {

@@ -154,13 +154,15 @@ export const upstreamErrorTooLarge = (status: number): GatewayError =>
     message: 'The provider refused the request with an answer too large to pass on.',
   });
 
-export type Refusal = 'busy' | 'cooling' | 'failed';
+export type Refusal = 'busy' | 'cooling' | 'failed' | 'quota';
 
 const RETRY_AFTER_MS_LIMIT = 60_000;
 
-/** The 503s of spec 01 §5. `retryMs` is the time until the first upstream is back; Infinity = none comes back by itself. */
+/** The 503s of spec 01 §5, and the 429 for quotas. `retryMs` is the time until the first upstream is back; Infinity = none comes back by itself. */
 export function allUpstreams(refusal: Refusal, retryMs: number, attempts: readonly object[]): GatewayError {
-  const seconds = Math.max(1, Math.ceil(retryMs / 1000));
+  if (refusal === 'quota')
+    return quotaExhausted('all upstreams have used up their quotas', retryMs, { attempts });
+  const seconds = secondsOf(retryMs);
   const message =
     refusal === 'cooling' && retryMs !== Infinity
       ? `all upstreams cooling, retry in ${seconds}s`
@@ -186,6 +188,26 @@ export const noUsableKey = (attempts: readonly object[]): GatewayError =>
     headers: retryHeaders(Infinity),
   });
 
+/** `what` is used up until `retryMs` have passed. */
+export function quotaExhausted(
+  what: string,
+  retryMs: number,
+  extra: Record<string, unknown> = {},
+): GatewayError {
+  return new GatewayError({
+    status: 429,
+    code: 'quota_exhausted',
+    type: 'rate_limit_error',
+    message: `${what}, retry in ${secondsOf(retryMs)}s`,
+    extra,
+    headers: retryHeaders(retryMs),
+  });
+}
+
+function secondsOf(retryMs: number): number {
+  return Math.max(1, Math.ceil(retryMs / 1000));
+}
+
 /**
  * When a client may come again: true seconds, and milliseconds up to what official SDKs heed; they retry of their own
  * accord unless told that it is of no use (`x-should-retry`).
@@ -195,7 +217,7 @@ function retryHeaders(retryMs: number): Readonly<Record<string, string>> {
     retryMs > RETRY_AFTER_MS_LIMIT ? { 'x-should-retry': 'false' } : {};
   if (retryMs === Infinity) return hopeless;
   return {
-    'retry-after': String(Math.max(1, Math.ceil(retryMs / 1000))),
+    'retry-after': String(secondsOf(retryMs)),
     'retry-after-ms': String(Math.max(1, Math.min(RETRY_AFTER_MS_LIMIT, Math.ceil(retryMs)))),
     ...hopeless,
   };

@@ -55,6 +55,63 @@ describe('ConcurrencyService', () => {
     expect(service.claim(candidates, null)?.candidate.upstream).toBe(a);
   });
 
+  describe('says why nothing could be claimed where gates are closed', () => {
+    const closed = (closedMs: number, reason: 'quota' | 'no_key' = 'quota') => ({
+      reason,
+      closedMs: () => closedMs,
+    });
+    const open = closed(0);
+    const refusalOf = (...gates: (readonly ReturnType<typeof closed>[] | null)[]) => {
+      const clock = new ManualClock();
+      const upstreams = upstreamsOf(
+        gates.map(() => 1),
+        gates.map(() => 'PT10S'),
+      );
+      const candidates = upstreams.map((upstream, i): Claimable => ({ upstream, gates: gates[i] ?? null }));
+      return { candidates, clock, refusal: () => new ConcurrencyService(clock).refusal(candidates) };
+    };
+
+    it('all by quotas: of one candidate the latest counts, over the candidates the soonest', () => {
+      expect(refusalOf([closed(500), closed(9000)], [closed(7000), open]).refusal()).toEqual({
+        someAlive: false,
+        soonestMs: 7000,
+        allClosedBy: 'quota',
+      });
+    });
+
+    it('one is open, and therefore full', () => {
+      expect(refusalOf([closed(500)], [open]).refusal()).toMatchObject({
+        someAlive: true,
+        allClosedBy: null,
+      });
+      expect(refusalOf([closed(500)], null).refusal()).toMatchObject({ someAlive: true, allClosedBy: null });
+    });
+
+    it.each([
+      [8000, 8000],
+      [60_000, 10_000],
+    ])('mixed with resting ones: the sooner time (quota %d)', (quotaMs, soonestMs) => {
+      const { candidates, clock, refusal } = refusalOf([closed(quotaMs)], null);
+      candidates[1]?.upstream.backoff?.failed(clock.now(), clock.now(), 10_000);
+      expect(refusal()).toEqual({ someAlive: false, soonestMs, allClosedBy: null });
+    });
+
+    it('one that rests and is closed opens when both are over', () => {
+      const { candidates, clock, refusal } = refusalOf([closed(2000)]);
+      candidates[0]?.upstream.backoff?.failed(clock.now(), clock.now(), 10_000);
+      expect(refusal()).toEqual({ someAlive: false, soonestMs: 10_000, allClosedBy: 'quota' });
+    });
+
+    it('what never opens by itself does not hide what does', () => {
+      expect(refusalOf([closed(Infinity, 'no_key')], [closed(300)]).refusal()).toEqual({
+        someAlive: false,
+        soonestMs: 300,
+        allClosedBy: 'quota',
+      });
+      expect(refusalOf([closed(Infinity, 'no_key')]).refusal()).toMatchObject({ allClosedBy: 'no_key' });
+    });
+  });
+
   it('takes the first candidate that is alive, free and not tried, in order', () => {
     const clock = new ManualClock();
     const service = new ConcurrencyService(clock);
@@ -111,9 +168,9 @@ describe('ConcurrencyService', () => {
     const candidates = upstreamsOf([1, 1], ['PT10S', 'PT10S']).map(claimable);
     const [first, second] = candidates as [Claimable, Claimable];
     first.upstream.backoff?.failed(1000, 1000, 8000);
-    expect(service.refusal(candidates)).toEqual({ someAlive: true, soonestMs: 8000 });
+    expect(service.refusal(candidates)).toEqual({ someAlive: true, soonestMs: 8000, allClosedBy: null });
     second.upstream.backoff?.failed(1000, 1000, 3000);
-    expect(service.refusal(candidates)).toEqual({ someAlive: false, soonestMs: 3000 });
+    expect(service.refusal(candidates)).toEqual({ someAlive: false, soonestMs: 3000, allClosedBy: null });
     clock.time = 4000;
     expect(service.refusal(candidates).someAlive).toBe(true);
   });

@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Clock } from '../../common/time/clock.js';
-import type { Gate } from '../../contracts/gate.js';
+import type { Gate, SkipReason } from '../../contracts/gate.js';
 import { CLOCK } from '../../contracts/ports.js';
 import { Lease } from '../lease.js';
 import type { Upstream } from '../upstream.js';
@@ -22,6 +22,8 @@ export interface ClaimRefusal {
   readonly someAlive: boolean;
   /** Time until the first closed one may be asked again by itself; Infinity where none does. */
   readonly soonestMs: number;
+  /** What keeps the first of them closed, where gates close all of them; null = something else is in the way. */
+  readonly allClosedBy: SkipReason | null;
 }
 
 export interface Claim<C extends Claimable> {
@@ -62,15 +64,24 @@ export class ConcurrencyService {
     const now = this.clock.now();
     let someAlive = false;
     let soonestMs = Infinity;
-    for (const { gates, upstream } of candidates) {
+    const gates: (Gate | null)[] = [];
+    for (const candidate of candidates) {
+      const { upstream } = candidate;
       const restingMs = upstream.restingMs(now);
       let closedMs = restingMs;
       if (restingMs > 0) closedMs = upstream.opensMs(now) || Math.min(restingMs, TRIAL_UNDER_WAY_MS);
-      for (const gate of gates ?? []) closedMs = Math.max(closedMs, gate.closedMs());
+      const gate = closedGate(candidate);
+      gates.push(gate);
+      if (gate !== null) closedMs = Math.max(closedMs, gate.closedMs());
       if (closedMs === 0) someAlive = true;
       else soonestMs = Math.min(soonestMs, closedMs);
     }
-    return { someAlive, soonestMs };
+    const allClosed = gates.length > 0 && gates.every((gate) => gate !== null);
+    return {
+      someAlive,
+      soonestMs,
+      allClosedBy: allClosed ? (soonest(gates as Gate[])?.reason ?? null) : null,
+    };
   }
 }
 
@@ -80,4 +91,19 @@ function claimTrial<C extends Claimable>(candidate: C, now: number): Claim<C> {
   if (recovery === null || !slots.claim()) throw new Error('a trial was claimed where none is open');
   recovery.takeTrial();
   return { candidate, lease: new Lease(candidate.upstream, now, recovery) };
+}
+
+/** The gate that keeps the candidate closed for longest. */
+function closedGate({ gates }: Claimable): Gate | null {
+  let closed: Gate | null = null;
+  let longestMs = 0;
+  for (const gate of gates ?? []) {
+    const closedMs = gate.closedMs();
+    if (closedMs > longestMs) [closed, longestMs] = [gate, closedMs];
+  }
+  return closed;
+}
+
+function soonest(gates: readonly Gate[]): Gate | undefined {
+  return gates.toSorted((a, b) => a.closedMs() - b.closedMs())[0];
 }

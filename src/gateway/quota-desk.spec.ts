@@ -1,0 +1,66 @@
+import 'reflect-metadata';
+import { Registry } from 'prom-client';
+import { describe, expect, it } from 'vitest';
+import { ManualWallClock } from '../../test/support/manual-wall-clock.js';
+import { GatewayError } from '../common/errors/gateway-error.js';
+import { JsonDocument } from '../common/json/json-document.js';
+import { QuotaMetrics } from '../observability/metrics/quota.metrics.js';
+import { QuotaMeter } from '../quotas/quota-meter.js';
+import { QuotaSet } from '../quotas/quota-set.js';
+import type { CompiledTarget } from './compiled-target.js';
+import type { GatewayExchange } from './gateway-exchange.js';
+import { QuotaDesk } from './quota-desk.js';
+
+const BODY = '{"max_tokens":10,"x":"abcdefghijklmn"}';
+
+function setUp() {
+  const clock = new ManualWallClock();
+  const per = { text: 'PT1M', ms: 60_000 };
+  const setOf = (unit: 'tokens' | 'requests', limit: number) => {
+    const meter = new QuotaMeter({ unit, limit, per, window: 'calendar' }, [], clock.ms);
+    return { set: new QuotaSet([meter], clock.now), left: () => meter.remaining(clock.ms) };
+  };
+  const exchange = {
+    body: JsonDocument.parse(Buffer.from(BODY)),
+    spending: null,
+  } as unknown as GatewayExchange;
+  const target = (quota: QuotaSet | null) =>
+    ({ quota, candidate: { upstream: { id: 'u' } } }) as unknown as CompiledTarget;
+  return { clock, desk: new QuotaDesk(new QuotaMetrics(new Registry())), exchange, setOf, target };
+}
+
+describe('QuotaDesk', () => {
+  it('has nothing to do where no quota counts', () => {
+    const { desk, exchange, target } = setUp();
+    expect(desk.take(exchange, target(null))).toBeNull();
+  });
+
+  it('reserves bytes / 4 and the limit of the answer', () => {
+    const { desk, exchange, setOf, target } = setUp();
+    const { left, set } = setOf('tokens', 1000);
+    expect(desk.take(exchange, target(set))).toMatchObject({ countsTokens: true });
+    expect(left()).toBe(1000 - 10 - Math.ceil(BODY.length / 4));
+  });
+
+  it('says that a candidate is used up, and reserves nothing then', () => {
+    const { desk, exchange, setOf, target } = setUp();
+    const { left, set } = setOf('requests', 1);
+    desk.take(exchange, target(set));
+    expect(desk.take(exchange, target(set))).toBe('used up');
+    expect(left()).toBe(0);
+  });
+
+  it('opens the spending of a consumer, or refuses with the time until its window turns', () => {
+    const { clock, desk, exchange, setOf, target } = setUp();
+    const { left, set } = setOf('requests', 1);
+    desk.open(exchange, set, "this consumer's");
+    expect(left()).toBe(0);
+    expect(desk.take(exchange, target(null))).not.toBeNull();
+    clock.ms += 20_000;
+    const refused = () => desk.open(exchange, set, "this consumer's");
+    expect(refused).toThrow(GatewayError);
+    expect(refused).toThrow("this consumer's quota is used up, retry in 40s");
+    exchange.spending?.end();
+    expect(left()).toBe(1);
+  });
+});

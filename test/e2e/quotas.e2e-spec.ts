@@ -1,0 +1,342 @@
+import { gzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { chunk, completion, delta, DONE, event, finish, usage } from '../support/answers.js';
+import type { RawAnswer } from '../support/raw-client.js';
+import { stage, type Stage } from '../support/stage.js';
+import { gate, waitFor } from '../support/wait-for.js';
+
+/** Turns so seldom that no test meets it. */
+const LONG = 'P360D';
+const requests = (limit: number) => ({ quota: [{ requests: limit, per: LONG }] });
+const tokens = (limit: number) => ({ quota: [{ tokens: limit, per: LONG }] });
+
+const by = (answer: RawAnswer): string | undefined => answer.header('x-llm-proxy-upstream');
+async function left({ gateway }: Stage, scope: string, id: string): Promise<number | undefined> {
+  return (await gateway.metrics()).find('llm_proxy_quota_remaining', { scope, id })[0]?.value;
+}
+async function estimated({ gateway }: Stage): Promise<number> {
+  return (await gateway.metrics()).sum('llm_proxy_tokens_estimated_total');
+}
+const usageChunk = event({ id: 'c1', object: 'chat.completion.chunk', choices: [], usage });
+
+describe('preventive quotas', () => {
+  it('skip a candidate whose requests are used up, without asking it', async () => {
+    const set = await stage({ upstreams: 2, upstream: (i) => (i === 0 ? requests(2) : {}) });
+    const who = [];
+    for (let i = 0; i < 4; i++) who.push(by(await set.chat().end()));
+    expect(who).toEqual(['a', 'a', 'b', 'b']);
+    expect(set.a.requests).toHaveLength(2);
+    expect(await left(set, 'upstream', 'a')).toBe(0);
+    expect(
+      set.gateway.messages.some((line) => /upstream=a closed by quota \(~\d+s\), skipped$/.test(line)),
+    ).toBe(true);
+  });
+
+  it('answer 429 where all are used up, and count it', async () => {
+    const set = await stage({ upstreams: 2, upstream: requests(1) });
+    await set.chat().end();
+    await set.chat().end();
+    const answer = await set.chat().end();
+    expect(answer.status).toBe(429);
+    expect(answer.json).toMatchObject({
+      error: { code: 'quota_exhausted', type: 'rate_limit_error', param: null, attempts: [] },
+    });
+    const length = 360 * 86_400_000;
+    const seconds = Math.ceil((length - (Date.now() % length)) / 1000);
+    expect(Math.abs(Number(answer.header('retry-after')) - seconds)).toBeLessThanOrEqual(2);
+    expect(answer.header('retry-after-ms')).toBe('60000');
+    expect(answer.header('x-should-retry')).toBe('false');
+    expect([set.a.requests.length, set.b.requests.length]).toEqual([1, 1]);
+    const metrics = await set.gateway.metrics();
+    expect(metrics.sum('llm_proxy_rejected_total', { model: 'm', reason: 'quota' })).toBe(1);
+  });
+
+  it('let a candidate in again when its window turns', async () => {
+    const set = await stage({ upstream: { quota: [{ requests: 1, per: 'PT2S' }] } });
+    await waitFor(() => Date.now() % 2000 < 1000, 'enough of a window was left');
+    const turn = Date.now() - (Date.now() % 2000) + 2000;
+    expect((await set.chat().end()).status).toBe(200);
+    expect((await set.chat().end()).status).toBe(429);
+    await waitFor(async () => (await set.chat().end()).status === 200, 'the window turned');
+    expect(Date.now()).toBeGreaterThanOrEqual(turn);
+    expect(set.a.requests).toHaveLength(2);
+  });
+
+  it('slide where the file says so', async () => {
+    const set = await stage({ upstream: { quota: [{ requests: 1, per: 'PT1S', window: 'sliding' }] } });
+    await set.chat().end();
+    const after = Date.now();
+    expect((await set.chat().end()).status).toBe(429);
+    await waitFor(async () => (await set.chat().end()).status === 200, 'the request had left the window');
+    expect(Date.now() - after).toBeGreaterThan(800);
+  });
+
+  it('of a provider count the requests of all its upstreams', async () => {
+    const set = await stage({
+      provider: requests(2),
+      file: () => ({
+        upstreams: ['x', 'y'].map((id) => ({ id, provider: 'pa', model: id })),
+        models: ['x', 'y'].map((name) => ({ name, upstreams: [name] })),
+      }),
+    });
+    const ask = async (model: string) => (await set.chat({ model }).end()).status;
+    expect([await ask('x'), await ask('y'), await ask('x'), await ask('y')]).toEqual([200, 200, 429, 429]);
+    expect(await left(set, 'provider', 'pa')).toBe(0);
+  });
+
+  it('of an entry count what its model asks, and nobody else', async () => {
+    const set = await stage({
+      file: () => ({
+        models: [
+          { name: 'm', upstreams: [{ upstream: 'a', ...requests(1) }] },
+          { name: 'n', upstreams: ['a'] },
+        ],
+      }),
+    });
+    const ask = async (model: string) => set.chat({ model }).end();
+    expect([(await ask('m')).status, (await ask('n')).status]).toEqual([200, 200]);
+    const refused = await ask('m');
+    expect(refused.status).toBe(429);
+    expect(refused.json).toMatchObject({
+      error: { attempts: [{ upstream: 'a', provider: 'pa', tier: 1, skipped: 'quota' }] },
+    });
+    expect(await left(set, 'entry', 'm/a')).toBe(0);
+  });
+
+  it('are reserved before a request is sent: of eight at once, three go', async () => {
+    const set = await stage({ upstream: requests(3) });
+    const hold = gate();
+    set.a.always(async (_r, answer) => {
+      await hold.opened;
+      await answer.json(200, completion());
+    });
+    const answers = Array.from({ length: 8 }, () => set.chat().end());
+    let refused = 0;
+    for (const answer of answers) void answer.then(({ status }) => (refused += status === 429 ? 1 : 0));
+    await waitFor(() => refused === 5, 'five were refused at once');
+    expect(set.a.requests).toHaveLength(3);
+    hold.open();
+    const statuses = (await Promise.all(answers)).map(({ status }) => status);
+    expect(statuses.filter((status) => status === 200)).toHaveLength(3);
+  });
+
+  it('are given back by an attempt that never reached the provider', async () => {
+    const set = await stage({
+      upstreams: 2,
+      upstream: (i) =>
+        i === 0
+          ? {
+              quota: [
+                { requests: 1, per: LONG },
+                { tokens: 10, per: LONG },
+              ],
+            }
+          : {},
+      file: ([, b]) => ({
+        providers: [
+          { id: 'pa', url: 'http://127.0.0.1:1/v1' },
+          { id: 'pb', url: b?.url },
+        ],
+      }),
+    });
+    for (let i = 0; i < 3; i++) {
+      const answer = await set.chat().end();
+      expect([by(answer), answer.header('x-llm-proxy-attempts')]).toEqual(['b', '2']);
+    }
+    const metrics = await set.gateway.metrics();
+    expect(metrics.find('llm_proxy_quota_remaining', { id: 'a' }).map(({ value }) => value)).toEqual([1, 10]);
+  });
+
+  it('count a request that the provider refused or cut, since it came there', async () => {
+    const set = await stage({ upstreams: 2, upstream: (i) => (i === 0 ? requests(3) : {}) });
+    set.a.next(
+      (_r, answer) => answer.error(503),
+      (_r, answer) => answer.error(429),
+      async (_r, answer) => {
+        await answer.head(200, { 'content-type': 'application/json' });
+        answer.reset();
+      },
+    );
+    for (let i = 0; i < 4; i++) expect(by(await set.chat().end())).toBe('b');
+    expect(set.a.requests).toHaveLength(3);
+    expect(await left(set, 'upstream', 'a')).toBe(0);
+  });
+
+  it('mixed with resting ones: 503 with the sooner time', async () => {
+    const set = await stage({
+      upstreams: 2,
+      upstream: (i) => (i === 0 ? requests(1) : { backoff: 'PT1M', probe_interval: 'PT0S' }),
+    });
+    set.b.always((_r, answer) => answer.error(503, { 'retry-after': '20' }));
+    expect(by(await set.chat().end())).toBe('a');
+    const failed = await set.chat().end();
+    expect([failed.status, failed.header('retry-after')]).toEqual([503, '20']);
+    const cooling = await set.chat().end();
+    expect(cooling.status).toBe(503);
+    expect(cooling.json).toMatchObject({ error: { code: 'all_upstreams_cooling' } });
+    expect(Number(cooling.header('retry-after'))).toBeLessThanOrEqual(20);
+  });
+});
+
+describe('quotas of tokens', () => {
+  it('count input and output as the provider says', async () => {
+    const set = await stage({ upstream: tokens(20) });
+    await set.chat().end();
+    expect(await left(set, 'upstream', 'a')).toBe(8);
+    await set.chat().end();
+    expect((await set.chat().end()).status).toBe(429);
+    expect(await left(set, 'upstream', 'a')).toBe(-4);
+    expect(await estimated(set)).toBe(0);
+  });
+
+  it('reserve what a request may use: its bytes / 4 and max_tokens', async () => {
+    const set = await stage({ upstream: tokens(100_000) });
+    const hold = gate();
+    set.a.always(async (_r, answer) => {
+      await hold.opened;
+      await answer.json(200, completion());
+    });
+    const body = JSON.stringify({ model: 'm', max_tokens: 500, messages: [] });
+    const answers = [set.chat({}, { body }), set.chat({}, { body: '{"model":"m"}' })];
+    await set.a.chat(1);
+    const reserved = Math.ceil(body.length / 4) + 500 + Math.ceil('{"model":"m"}'.length / 4) + 1000;
+    expect(await left(set, 'upstream', 'a')).toBe(100_000 - reserved);
+    hold.open();
+    for (const answer of answers) await answer.end();
+    expect(await left(set, 'upstream', 'a')).toBe(100_000 - 24);
+  });
+
+  it('ask streams for their usage, and hide the answer from a client that did not ask', async () => {
+    const set = await stage({ upstream: tokens(1000) });
+    const rest = [delta('a'), delta('b'), finish(), DONE];
+    set.a.always((_r, answer) => answer.sse([...rest.slice(0, 3), usageChunk, DONE]));
+    const answer = await set.stream({ stream_options: { include_obfuscation: false } }).end();
+    expect(answer.text).toBe(rest.join(''));
+    expect(set.a.last.json['stream_options']).toEqual({ include_obfuscation: false, include_usage: true });
+    expect(await left(set, 'upstream', 'a')).toBe(988);
+    expect((await set.gateway.metrics()).sum('llm_proxy_tokens_total')).toBe(12);
+    expect(await estimated(set)).toBe(0);
+  });
+
+  it('show the usage chunk to a client that asked for it', async () => {
+    const set = await stage({ upstream: tokens(1000) });
+    set.a.always((_r, answer) => answer.sse([delta('a'), usageChunk, DONE]));
+    const answer = await set.stream({ stream_options: { include_usage: true } }).end();
+    expect(answer.text).toBe(delta('a') + usageChunk + DONE);
+    expect(await left(set, 'upstream', 'a')).toBe(988);
+  });
+
+  it('never withhold a chunk with choices, and read running totals', async () => {
+    const set = await stage({ upstream: tokens(1000) });
+    const running = [1, 2, 3].map((n) =>
+      event(chunk({ delta: { content: 'x' } }, { usage: { prompt_tokens: 10, completion_tokens: n } })),
+    );
+    set.a.always((_r, answer) => answer.sse([...running, DONE]));
+    expect((await set.stream().end()).text).toBe(running.join('') + DONE);
+    expect(await left(set, 'upstream', 'a')).toBe(987);
+  });
+
+  it('do not ask where the provider refuses it, nor where only requests are counted', async () => {
+    for (const options of [
+      { provider: { usage: 'off' }, upstream: tokens(10_000) },
+      { upstream: requests(10) },
+    ]) {
+      const set = await stage(options);
+      const answer = await set.stream().end();
+      expect(answer.text).toContain('[DONE]');
+      expect(set.a.last.json).not.toHaveProperty('stream_options');
+    }
+  });
+
+  it('do not ask where an answer is no stream', async () => {
+    const set = await stage({ upstream: tokens(1000) });
+    await set.chat({ stream_options: { x: 1 } }).end();
+    expect(set.a.last.json['stream_options']).toEqual({ x: 1 });
+  });
+
+  it('estimate where no usage comes: bytes of request and answer / 4', async () => {
+    const set = await stage({ upstream: tokens(10_000), provider: { usage: 'off' } });
+    const stream = delta('abc') + finish() + DONE;
+    set.a.always((_r, answer) => answer.sse([stream]));
+    await set.stream().end();
+    const tokensUsed = Math.ceil((set.a.last.body.length + stream.length) / 4);
+    expect(await left(set, 'upstream', 'a')).toBe(10_000 - tokensUsed);
+    expect(await estimated(set)).toBe(tokensUsed);
+  });
+
+  it('estimate a stream that its client left', async () => {
+    const set = await stage({ upstream: tokens(10_000) });
+    set.a.always(async (request, answer) => {
+      await answer.sseHead();
+      await answer.write(delta('abc'));
+      await request.closed;
+    });
+    const answer = set.stream();
+    await answer.saw('abc');
+    answer.leave();
+    const tokensUsed = Math.ceil((set.a.last.body.length + delta('abc').length) / 4);
+    await waitFor(async () => (await left(set, 'upstream', 'a')) === 10_000 - tokensUsed, 'it was booked');
+    expect(await estimated(set)).toBe(tokensUsed);
+  });
+
+  it('take nothing for an answer by which the provider refused', async () => {
+    const set = await stage({ upstreams: 2, upstream: (i) => (i === 0 ? tokens(1000) : {}) });
+    set.a.next(
+      (_r, answer) => answer.error(503),
+      (_r, answer) => answer.error(404),
+    );
+    await set.chat().end();
+    expect((await set.chat().end()).status).toBe(404);
+    expect(await left(set, 'upstream', 'a')).toBe(1000);
+  });
+
+  it.each([true, false])('read a coded answer, stream: %s', async (stream) => {
+    const set = await stage({ upstream: tokens(1000), provider: { usage: 'off' } });
+    const text = stream ? delta('a') + usageChunk + DONE : JSON.stringify(completion());
+    const type = stream ? 'text/event-stream' : 'application/json';
+    set.a.always((_r, answer) =>
+      answer.send(200, gzipSync(text), { 'content-type': type, 'content-encoding': 'gzip' }),
+    );
+    const answer = await set.chat({ stream }).end();
+    expect([answer.text, answer.header('content-encoding')]).toEqual([text, undefined]);
+    expect(await left(set, 'upstream', 'a')).toBe(988);
+  });
+
+  it('join a stream for a client that wanted none, usage included', async () => {
+    const set = await stage({ upstream: tokens(1000), model: { patch: { stream: true } } });
+    set.a.always((_r, answer) => answer.sse([delta('a'), finish(), usageChunk, DONE]));
+    const answer = await set.chat().end();
+    expect(answer.json).toMatchObject({
+      usage: { prompt_tokens: 7 },
+      choices: [{ message: { content: 'a' } }],
+    });
+    expect(set.a.last.json['stream_options']).toEqual({ include_usage: true });
+    expect(await left(set, 'upstream', 'a')).toBe(988);
+  });
+
+  it('work beside think tags', async () => {
+    const set = await stage({ upstream: tokens(1000), provider: { think_tags: 'split' } });
+    set.a.always((_r, answer) => answer.sse([delta('<think>x</think>y'), usageChunk, DONE]));
+    const answer = await set.stream().end();
+    expect(answer.text).not.toContain('prompt_tokens');
+    expect(answer.text).toContain('"reasoning_content":"x"');
+    expect(answer.text.endsWith(DONE)).toBe(true);
+    expect(await left(set, 'upstream', 'a')).toBe(988);
+  });
+});
+
+describe('llm_proxy_quota_remaining', () => {
+  it('exists from the start for each quota, with its labels', async () => {
+    const set = await stage({
+      provider: tokens(500),
+      upstream: { quota: [{ requests: 5, per: 'PT1M', window: 'sliding' }] },
+      file: () => ({ models: [{ name: 'm', upstreams: [{ upstream: 'a', ...requests(2) }] }] }),
+    });
+    const metrics = await set.gateway.metrics();
+    expect(metrics.find('llm_proxy_quota_remaining').map(({ labels, value }) => [labels, value])).toEqual([
+      [{ scope: 'provider', id: 'pa', unit: 'tokens', per: LONG }, 500],
+      [{ scope: 'upstream', id: 'a', unit: 'requests', per: 'PT1M' }, 5],
+      [{ scope: 'entry', id: 'm/a', unit: 'requests', per: LONG }, 2],
+    ]);
+  });
+});
