@@ -5,8 +5,8 @@ export const PROBE_SENDER = Symbol.for('llm-proxy:probe-sender');
 
 /** Sends one background probe through the same attempt stages as a request. Takes no slot. */
 export interface ProbeSender {
-  /** True when the upstream answered 2xx and a first body byte in time. Never throws. */
-  probe(upstream: UpstreamConfig, signal: AbortSignal): Promise<boolean>;
+  /** True when the upstream answered 2xx and a first body byte in time; null where none was sent. Never throws. */
+  probe(upstream: UpstreamConfig, signal: AbortSignal): Promise<boolean | null>;
 }
 
 /** Injection token of the monotonic clock. */

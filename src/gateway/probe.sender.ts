@@ -1,9 +1,10 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { JsonDocument } from '../common/json/json-document.js';
 import { timerDelay } from '../common/time/clock.js';
 import type { ModelEntryConfig, UpstreamConfig } from '../config/gateway-config.js';
 import { plainModel } from '../config/plain-model.js';
+import { GATE_SOURCE, type GateSource } from '../contracts/gate.js';
 import type { ProbeSender } from '../contracts/ports.js';
 import type { Candidate } from '../routing/candidate.js';
 import { UpstreamRegistry } from '../upstreams/upstream.registry.js';
@@ -13,6 +14,8 @@ import { GetProbeRun } from './get-probe-run.js';
 import { GatewayExchange } from './gateway-exchange.js';
 import { PipelineCompiler } from './pipeline.compiler.js';
 import { ProbeRun } from './probe-run.js';
+import { QuotaDesk } from './quota-desk.js';
+import { UsageObserver } from './usage.observer.js';
 import { getProbeRequest, upstreamRequest } from './upstream-request.js';
 
 /** Where the upstream has no first-byte window of its own. */
@@ -39,9 +42,11 @@ export class GatewayProbeSender implements ProbeSender {
     private readonly registry: UpstreamRegistry,
     private readonly compiler: PipelineCompiler,
     private readonly shaper: AttemptShaper,
+    private readonly quotas: QuotaDesk,
+    @Inject(GATE_SOURCE) private readonly gates: GateSource,
   ) {}
 
-  async probe(upstream: UpstreamConfig, signal: AbortSignal): Promise<boolean> {
+  async probe(upstream: UpstreamConfig, signal: AbortSignal): Promise<boolean | null> {
     const windowMs = upstream.firstByteTimeoutMs > 0 ? upstream.firstByteTimeoutMs : DEFAULT_WINDOW_MS;
     try {
       const target = this.#target(upstream);
@@ -63,11 +68,21 @@ export class GatewayProbeSender implements ProbeSender {
         startedAt: 0,
       });
       exchange.model = target.candidate.model;
-      const attempt = this.shaper.make(exchange, target, 1, true);
-      await this.shaper.shape(attempt, target);
-      const { client } = target.candidate.upstream;
-      const request = upstreamRequest(target, attempt, exchange.input);
-      return await new ProbeRun(client, request, timerDelay(windowMs)).run(signal);
+      const quota = this.quotas.take(exchange, target);
+      if (quota === 'used up') return null;
+      try {
+        const attempt = this.shaper.make(exchange, target, 1, true);
+        await this.shaper.shape(attempt, target);
+        quota?.shaped(attempt, false);
+        const { client } = target.candidate.upstream;
+        const request = upstreamRequest(target, attempt, exchange.input);
+        const alive = await new ProbeRun(client, request, timerDelay(windowMs)).run(signal);
+        // A provider that does not answer counts nothing; else its rest would use up the quota of its return.
+        if (alive) quota?.end(true, 'ok', new UsageObserver());
+        return alive;
+      } finally {
+        quota?.giveBack();
+      }
     } catch {
       // A stage that fails on a probe has said so in the log; the upstream stays where it is.
       return false;
@@ -80,7 +95,9 @@ export class GatewayProbeSender implements ProbeSender {
     if (candidate === undefined) {
       const model = plainModel('', [upstream]);
       const entry = model.entries[0] as ModelEntryConfig;
-      candidate = { model, entry, upstream: this.registry.get(upstream.id), gates: null };
+      const gate = this.gates.gateOf(model, entry);
+      const gates = gate === null ? null : [gate];
+      candidate = { model, entry, upstream: this.registry.get(upstream.id), gates };
       this.#candidates.set(upstream.id, candidate);
     }
     const { keys } = candidate.upstream;

@@ -70,7 +70,7 @@ export class ProberService implements OnModuleInit, OnApplicationShutdown {
     this.#running.set(upstream, controller);
     const alive = await this.sender.probe(upstream.config, controller.signal);
     this.#running.delete(upstream);
-    if (controller.signal.aborted) return;
+    if (alive === null || controller.signal.aborted) return;
     const provider = upstream.config.provider.id;
     this.metrics.probed(upstream.id, provider, alive);
     const { wake } = upstream.config.probe;

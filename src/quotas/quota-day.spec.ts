@@ -91,7 +91,8 @@ function live(seed: number) {
     const meters = quotas.map((one) => new QuotaMeter(one, [], clock.ms));
     const slots = new SlotPool(4);
     const set = new QuotaSet(meters, clock.now);
-    return { upstream: { slots, restingMs: () => 0 } as unknown as Upstream, gates: [set], set };
+    const upstream = { slots, restingMs: () => 0 } as unknown as Upstream;
+    return { upstream, entry: { tier: 1 }, gates: [set], set };
   });
   const service = new ConcurrencyService({ now: () => clock.ms - START });
   const running: Running[] = [];

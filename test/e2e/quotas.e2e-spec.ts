@@ -2,6 +2,7 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { chunk, completion, delta, DONE, event, finish, usage } from '../support/answers.js';
 import type { RawAnswer } from '../support/raw-client.js';
+import { answerWell } from '../support/scripted-upstream.js';
 import { stage, type Stage } from '../support/stage.js';
 import { gate, waitFor } from '../support/wait-for.js';
 
@@ -322,6 +323,37 @@ describe('quotas of tokens', () => {
     expect(answer.text).toContain('"reasoning_content":"x"');
     expect(answer.text.endsWith(DONE)).toBe(true);
     expect(await left(set, 'upstream', 'a')).toBe(988);
+  });
+});
+
+describe('probes', () => {
+  it('count where the provider answered them', async () => {
+    const set = await stage({
+      upstreams: 2,
+      upstream: (i) => (i === 0 ? { ...requests(2), backoff: 'PT1M', probe_interval: 'PT0.05S' } : {}),
+    });
+    let broken = true;
+    set.a.always((request, answer) => (broken ? answer.error(503) : answerWell(request, answer)));
+    expect(by(await set.chat().end())).toBe('b');
+    await waitFor(() => set.a.probes.length >= 2, 'it was probed');
+    // One that is under way holds a request.
+    await waitFor(async () => (await left(set, 'upstream', 'a')) === 1, 'failed ones were given back');
+    broken = false;
+    await set.gateway.logged('probe upstream=a ok');
+    expect(await left(set, 'upstream', 'a')).toBe(0);
+  });
+
+  it('are not sent where nothing is left', async () => {
+    const set = await stage({
+      upstreams: 2,
+      upstream: (i) => (i === 0 ? { ...requests(1), backoff: 'PT1M', probe_interval: 'PT0.05S' } : {}),
+    });
+    set.a.always((_r, answer) => answer.error(503));
+    expect(by(await set.chat().end())).toBe('b');
+    const before = performance.now();
+    await waitFor(() => performance.now() - before > 300, 'several intervals had passed');
+    expect(set.a.probes).toEqual([]);
+    expect((await set.gateway.metrics()).sum('llm_proxy_probe_pings_total')).toBe(0);
   });
 });
 

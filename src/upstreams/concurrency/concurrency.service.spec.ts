@@ -67,7 +67,10 @@ describe('ConcurrencyService', () => {
         gates.map(() => 1),
         gates.map(() => 'PT10S'),
       );
-      const candidates = upstreams.map((upstream, i): Claimable => ({ upstream, gates: gates[i] ?? null }));
+      const candidates = upstreams.map((upstream, i): Claimable => ({
+        ...claimable(upstream),
+        gates: gates[i] ?? null,
+      }));
       return { candidates, clock, refusal: () => new ConcurrencyService(clock).refusal(candidates) };
     };
 
@@ -135,14 +138,14 @@ describe('ConcurrencyService', () => {
     upstream.backoff?.failed(1000, 1000, 6000);
     clock.time = 7500;
     upstream.backoff?.failed(7500, 7200, 0, true);
-    expect(service.refusal(candidates)).toEqual({ someAlive: false, soonestMs: 3000 });
+    expect(service.refusal(candidates)).toMatchObject({ someAlive: false, soonestMs: 3000 });
     clock.time = 10_500;
-    expect(service.refusal(candidates)).toEqual({ someAlive: false, soonestMs: 1000 });
+    expect(service.refusal(candidates)).toMatchObject({ someAlive: false, soonestMs: 1000 });
     const claim = service.claim(candidates, null);
     expect(claim?.lease.trial).toBe(true);
     expect(service.claim(candidates, null)).toBeNull();
     clock.time = 13_000;
-    expect(service.refusal(candidates)).toEqual({ someAlive: false, soonestMs: 500 });
+    expect(service.refusal(candidates)).toMatchObject({ someAlive: false, soonestMs: 500 });
     claim?.lease.release();
     claim?.lease.release();
     expect(service.claim(candidates, null)?.lease.trial).toBe(true);
