@@ -35,6 +35,18 @@ RegisterInterceptor({ id: 'mine' })(Mine);`;
     expect((await service.get('/healthz')).status).toBe(200);
   });
 
+  it('may be a classifier of errors and nothing else', async () => {
+    const contracts = new URL('../../dist/contracts/index.js', import.meta.url).href;
+    const classifier = `import { RegisterErrorClassifier } from '${contracts}';
+export class Mine { classify({ status }) { return status === 418 ? 'busy' : undefined; } }
+RegisterErrorClassifier({ id: 'mine' })(Mine);`;
+    const service = await ServiceProcess.listening({
+      config: config([{ module: './classifier.mjs' }]),
+      files: { 'classifier.mjs': classifier },
+    });
+    expect((await service.get('/healthz')).status).toBe(200);
+  });
+
   it.each([
     ['a bad config', [{ module: AUDIT, config: { label: 5 } }], /plugins\[0\]\.config\.label/],
     [
