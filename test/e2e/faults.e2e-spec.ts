@@ -23,7 +23,7 @@ function configFor(urls: readonly string[], server: object = {}, further: object
   return {
     server: { host: '127.0.0.1', port: 0, ...server },
     providers: urls.map((url, i) => ({ id: `p${ids[i]}`, url, key: secretKey(ids[i] ?? '') })),
-    upstreams: ids.map((id) => ({ id, provider: `p${id}`, model: 'real', first_byte_timeout: 'PT1S' })),
+    upstreams: ids.map((id) => ({ id, provider: `p${id}`, model: 'real' })),
     models: [{ name: 'm', upstreams: ids }],
     ...further,
   };
@@ -199,7 +199,19 @@ RegisterInterceptor({ id: 'blocking' })(Blocking);`;
       await answer.sse([delta('late'), DONE]);
     });
     const service = await ServiceProcess.listening({
-      config: configFor([a.url, b.url], {}, { plugins: [{ module: './blocking.mjs' }] }),
+      config: configFor(
+        [a.url, b.url],
+        {},
+        {
+          plugins: [{ module: './blocking.mjs' }],
+          upstreams: ['a', 'b'].map((id) => ({
+            id,
+            provider: `p${id}`,
+            model: 'real',
+            first_byte_timeout: 'PT1.5S',
+          })),
+        },
+      ),
       files: { 'blocking.mjs': BLOCKING },
     });
     const waiting = service.send({ body: STREAM });
