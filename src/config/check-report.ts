@@ -11,12 +11,15 @@ const COLUMNS = [
   'limit',
   'backoff',
   'first byte',
+  'first token',
+  'idle',
   'probe',
   'recovery',
   'request timeout',
   'think tags',
   'keys',
   'errors',
+  'prefill',
 ] as const;
 
 /** What `--check` prints for a good file: effective values of every upstream, and the chain of every model. No secrets. */
@@ -52,12 +55,15 @@ function rowOf(upstream: UpstreamConfig): string[] {
     upstream.limit === Infinity ? '∞' : String(upstream.limit),
     backoffOf(upstream),
     timeOf(upstream.firstByteTimeoutMs, 'off'),
+    timeOf(upstream.firstTokenTimeoutMs, 'off'),
+    timeOf(upstream.idleTimeoutMs, 'off'),
     probeOf(upstream),
     upstream.recovery,
     timeOf(upstream.requestTimeoutMs, '∞'),
     upstream.thinkTags,
     keysOf(upstream),
     upstream.provider.errors === null ? 'simple' : 'classified',
+    upstream.prefill === null ? 'no' : 'yes',
   ];
 }
 

@@ -180,6 +180,12 @@ export interface UpstreamConfig {
   readonly probeInterval: DurationSetting | null;
   /** Effective, upstream → provider → 30 s; 0 = off. */
   readonly firstByteTimeoutMs: number;
+  /** Effective, upstream → provider → off; 0 = off. */
+  readonly firstTokenTimeoutMs: number;
+  /** Effective, upstream → provider → off; 0 = off. */
+  readonly idleTimeoutMs: number;
+  /** Effective, upstream → provider → null = cannot go on with a text that another one began. */
+  readonly prefill: PrefillConfig | null;
   /** Effective, upstream → provider → 1 s; 0 = off. */
   readonly probeIntervalMs: number;
   /** Effective, upstream → provider → `probe`. */
@@ -189,6 +195,14 @@ export interface UpstreamConfig {
   /** Effective, upstream → provider → server; 0 = no limit. */
   readonly requestTimeoutMs: number;
   readonly quota: readonly QuotaConfig[];
+}
+
+/** What goes with a text to be continued, beside the text. */
+export interface PrefillConfig {
+  /** Merged into the assistant message that holds the text. */
+  readonly message: JsonObject | null;
+  /** Merged into the body. */
+  readonly body: JsonObject | null;
 }
 
 export interface ModelConfig {
@@ -206,6 +220,8 @@ export interface ModelConfig {
   readonly deadlineMs: number;
   /** The file says more than plain ids and an order: errors then tell about every candidate. */
   readonly detailed: boolean;
+  /** What becomes of a stream that breaks. */
+  readonly onInterrupt: 'error' | 'continue';
 }
 
 /** One upstream's place in a model's list. */

@@ -11,5 +11,6 @@ export function plainModel(name: string, upstreams: readonly UpstreamConfig[]): 
     maxAttempts: Infinity,
     deadlineMs: 0,
     detailed: false,
+    onInterrupt: 'error',
   };
 }

@@ -16,10 +16,19 @@ const NO_TRANSFORMS: readonly StreamTransform[] = [];
 export class AnswerStages {
   constructor(private readonly guard: PluginGuard) {}
 
-  /** Throws the answer for the client where a stage that may change the answer cannot be opened. */
-  open(target: CompiledTarget, attempt: GatewayAttempt, usage: UsageObserver): StreamPipeline {
+  /**
+   * `last` is a stage of the gateway behind all others. Throws the answer for the client where a stage that may change the
+   * answer cannot be opened.
+   */
+  open(
+    target: CompiledTarget,
+    attempt: GatewayAttempt,
+    usage: UsageObserver,
+    last: StreamTransform | null,
+  ): StreamPipeline {
     let transforms = target.onResponse === null ? NO_TRANSFORMS : this.#transforms(target, attempt);
     if (attempt.quota?.withholdsUsage === true) transforms = [...transforms, new UsageTransform(usage)];
+    if (last !== null) transforms = [...transforms, last];
     if (target.observe === null) return new StreamPipeline(transforms, [usage]);
     const observers = this.#observers(target, attempt);
     return new StreamPipeline(transforms, [usage, ...observers.keys()], (error, observer) =>

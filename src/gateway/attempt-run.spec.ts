@@ -6,7 +6,7 @@ import { type AttemptOptions as Options, startAttempt } from '../../test/support
 import type { RecordingSink } from '../../test/support/recording-sink.js';
 import { type Script, ScriptedUpstream } from '../../test/support/scripted-upstream.js';
 import { gate, waitFor, within } from '../../test/support/wait-for.js';
-import type { AttemptOutcome } from './attempt-run.js';
+import type { AttemptOutcome } from './attempt-outcome.js';
 
 let provider: ScriptedUpstream;
 

@@ -1,12 +1,19 @@
 import { invalidHeader } from '../common/errors/catalogue.js';
 import { contentCoding, relayedHeaders, type UpstreamHeaders } from '../common/http/response-headers.js';
 import type { JsonDocument } from '../common/json/json-document.js';
-import { type Clock, timerDelay } from '../common/time/clock.js';
+import type { Clock } from '../common/time/clock.js';
 import type { Attempt, AttemptFailure, AttemptResult } from '../contracts/exchange.js';
+import type { StreamTransform } from '../contracts/stream.js';
 import { type AnswerListener, UpstreamCall } from '../upstreams/upstream-call.js';
+import type { InterruptionPhase } from '../observability/metrics/gateway.metrics.js';
 import type { TransportFailure } from '../upstreams/transport-failure.js';
 import type { AnswerHost, AnswerReader, CommitOptions } from './answer/answer-reader.js';
 import { chooseReader } from './answer/choose-reader.js';
+import type { AttemptOutcome } from './attempt-outcome.js';
+import { AttemptTimers, type TimeOver, type TimerOwner } from './attempt-timers.js';
+import { echoesOf } from './continuation/continuation-request.js';
+import type { RelayedAnswer } from './continuation/relayed-answer.js';
+import { SeamTransform } from './continuation/seam.transform.js';
 import { trailOf } from './exposure.js';
 import type { HeldAnswer, PassableAnswer } from './answer/passable-answer.js';
 import type { CompiledTarget } from './compiled-target.js';
@@ -15,46 +22,30 @@ import type { GatewayExchange, GivenUp } from './gateway-exchange.js';
 import { TransformFailure } from './guarded-transform.js';
 import type { ResponseSink } from './response-sink.js';
 import type { StreamPipeline } from './stream-pipeline.js';
+import type { Relief } from './relief.js';
 import { UsageObserver } from './usage.observer.js';
 import { upstreamRequest } from './upstream-request.js';
-
-export interface AttemptOutcome {
-  readonly result: AttemptResult;
-  /** Present where the attempt failed. */
-  readonly failure?: AttemptFailure;
-  /** Present where it failed before anything was sent to the client. */
-  readonly attempt?: Attempt;
-  /** True when something was sent to the client, which then has all it will get. */
-  readonly answered: boolean;
-  /** Status sent to the client, or 0. */
-  readonly status: number;
-  /** Time to the first byte of the body; absent where none came. */
-  readonly firstByteMs?: number;
-  /** An error that may be sent to the client if nothing better comes. */
-  readonly held?: HeldAnswer;
-}
 
 export interface AttemptDependencies {
   readonly clock: Clock;
   readonly wallClockMs: () => number;
+  /** `last`: a stage behind all others. */
   readonly openPipeline: (
     target: CompiledTarget,
     attempt: GatewayAttempt,
     usage: UsageObserver,
+    last: StreamTransform | null,
   ) => StreamPipeline;
   /** Told of an error of this side, which is no answer of the provider's. */
   readonly onCrash: (exchange: GatewayExchange, error: unknown) => void;
 }
-
-/** A timer that fires later than this after its time was held up by a blocked process. */
-const LATE_MS = 50;
 
 /**
  * One attempt on the wire: sends the request, lets a reader judge and relay the answer, and ends exactly once — after
  * the upstream is really free, so that whoever holds the slot may give it back. Lives to that end. Before the commit it may fail as often as
  * it likes; after it, it tells the client in band and never throws.
  */
-export class AttemptRun implements AnswerListener, AnswerHost {
+export class AttemptRun implements AnswerListener, AnswerHost, TimerOwner {
   status = 0;
   headers: UpstreamHeaders = {};
   committed = false;
@@ -62,7 +53,7 @@ export class AttemptRun implements AnswerListener, AnswerHost {
   #reader: AnswerReader | null = null;
   #pipeline: StreamPipeline | null = null;
   readonly #usage = new UsageObserver();
-  #timer: NodeJS.Timeout | null = null;
+  readonly #timers: AttemptTimers;
   #firstByteSeen = false;
   #firstByteMs = 0;
   #outcome: AttemptOutcome | null = null;
@@ -73,6 +64,10 @@ export class AttemptRun implements AnswerListener, AnswerHost {
   #ownDoing = false;
   #crash: { readonly error: unknown } | null = null;
   readonly #streamAsked: boolean;
+  /** Of this attempt: its own limit, or what the deadline of the whole request leaves. */
+  readonly #requestLimitMs: number;
+  /** Where another upstream may go on with this answer, or this one goes on with another's. */
+  readonly #continuation: { readonly answer: RelayedAnswer; readonly seam: SeamTransform } | null;
 
   constructor(
     private readonly dependencies: AttemptDependencies,
@@ -82,8 +77,15 @@ export class AttemptRun implements AnswerListener, AnswerHost {
     /** Monotonic. */
     private readonly startedAt: number,
     readonly sink: ResponseSink,
+    private readonly relief: Relief | null = null,
   ) {
     this.#streamAsked = attempt.body.isTrue('stream');
+    this.#continuation = exchange.relayed === null ? null : continuationOf(exchange, exchange.relayed);
+    const { config } = target.candidate.upstream;
+    const leftMs = Math.max(0, exchange.deadlineAt - startedAt);
+    this.#requestLimitMs = Math.min(leftMs, config.requestTimeoutMs > 0 ? config.requestTimeoutMs : Infinity);
+    const { clock } = dependencies;
+    this.#timers = new AttemptTimers(clock, startedAt, config, this.#requestLimitMs, this.#streamAsked, this);
   }
 
   /**
@@ -103,7 +105,7 @@ export class AttemptRun implements AnswerListener, AnswerHost {
       const request = upstreamRequest(this.target, this.attempt, this.exchange.input);
       const { client } = this.target.candidate.upstream;
       this.#call = new UpstreamCall(client, request, this, () => this.#released());
-      this.#armTimer();
+      this.#timers.start();
       try {
         this.#call.start();
       } catch {
@@ -121,6 +123,8 @@ export class AttemptRun implements AnswerListener, AnswerHost {
       this.#reader = chooseReader(this, {
         clientWantsStream: this.exchange.body.isTrue('stream'),
         streamAsked: this.#streamAsked,
+        barrier: this.target.barrier,
+        continuation: this.#continuation,
         maskBytes: this.target.maskBytes,
         wallClockMs: this.dependencies.wallClockMs,
         classify: this.target.classify,
@@ -132,9 +136,12 @@ export class AttemptRun implements AnswerListener, AnswerHost {
 
   onData(chunk: Buffer): boolean {
     if (!this.#firstByteSeen) this.#firstByte();
+    else this.#timers.byte();
     if (this.attempt.quota !== null) this.attempt.quota.answerBytes += chunk.length;
     try {
-      return this.#reader === null || this.#reader.data(chunk);
+      if (this.#reader === null || this.#reader.data(chunk)) return true;
+      this.#timers.paused();
+      return false;
     } catch (error) {
       this.crashed(error);
       return true;
@@ -150,17 +157,39 @@ export class AttemptRun implements AnswerListener, AnswerHost {
   }
 
   onFailure(failure: TransportFailure): void {
-    this.#broken({
-      result: 'net_err',
-      reason: failure.reason,
-      ...(this.status > 0 ? { status: this.status } : {}),
-    });
+    this.#broken(this.#failure('net_err', failure.reason));
+  }
+
+  timeOver(which: TimeOver): void {
+    const { firstByteTimeoutMs, firstTokenTimeoutMs, idleTimeoutMs } = this.target.candidate.upstream.config;
+    switch (which) {
+      case 'first_byte':
+        this.#timedOut('timeout', `no first byte within ${firstByteTimeoutMs}ms`);
+        break;
+      case 'first_token':
+        // Spec 02 §8: the last candidate is never cut, so who is to take over is claimed first.
+        if (this.relief?.take() === true)
+          this.#timedOut('timeout', `no first token within ${firstTokenTimeoutMs}ms`);
+        else this.#timers.postponeFirstToken();
+        break;
+      case 'idle':
+        this.#timedOut('timeout', `silent for ${idleTimeoutMs}ms`);
+        break;
+      case 'request':
+        this.#timedOut('net_err', `request timeout after ${Math.round(this.#requestLimitMs)}ms`);
+    }
   }
 
   // ---- what the reader tells
 
   pipeline(): StreamPipeline {
-    return (this.#pipeline ??= this.dependencies.openPipeline(this.target, this.attempt, this.#usage));
+    this.#pipeline ??= this.dependencies.openPipeline(
+      this.target,
+      this.attempt,
+      this.#usage,
+      this.#continuation?.seam ?? null,
+    );
+    return this.#pipeline;
   }
 
   get transforming(): boolean {
@@ -179,6 +208,10 @@ export class AttemptRun implements AnswerListener, AnswerHost {
 
   commit(options: CommitOptions): void {
     this.committed = true;
+    const { relayed } = this.exchange;
+    // What goes on with an answer has its head already.
+    if (relayed?.begun === true) return;
+    if (relayed !== null && options.kind === 'sse') relayed.begin(this.status);
     this.sink.head(this.status, this.#answerHeaders(options));
   }
 
@@ -188,21 +221,39 @@ export class AttemptRun implements AnswerListener, AnswerHost {
 
   fail(failure: AttemptFailure, passable?: PassableAnswer): void {
     const outcome = { result: failure.result, failure, attempt: this.attempt, answered: false, status: 0 };
-    if (passable === undefined) this.#end(outcome);
+    // Who goes on with an answer cannot pass an error instead.
+    if (passable === undefined || this.exchange.relayed?.begun === true) this.#end(outcome);
     else {
       const { status, body, options } = passable;
       this.#end({ ...outcome, held: { status, headers: this.#answerHeaders(options), body } });
     }
   }
 
-  interrupted(failure: AttemptFailure): void {
-    const outcome = { result: failure.result, answered: true, status: this.status };
+  interrupted(failure: AttemptFailure, phase?: InterruptionPhase): void {
+    if (phase !== undefined && !this.#ownDoing) this.target.series.countInterruption(phase);
+    const complete = this.exchange.relayed?.finished === true;
+    const outcome = { result: failure.result, answered: true, complete, status: this.status };
     // What this side, or the client, broke off is no failure of the upstream.
     this.#end(this.#ownDoing ? outcome : { ...outcome, failure });
   }
 
+  get continuable(): boolean {
+    return !this.#ownDoing;
+  }
+
+  suspended(failure: AttemptFailure, phase: InterruptionPhase): void {
+    this.target.series.countInterruption(phase);
+    const { attempt, status } = this;
+    this.#end({ result: failure.result, failure, attempt, answered: false, suspended: true, status });
+  }
+
   resume(): void {
+    this.#timers.resumed();
     this.#call?.resume();
+  }
+
+  tokenSeen(): void {
+    this.#timers.firstToken();
   }
 
   /** An error that is nobody's answer: not the provider's fault, so neither a failure nor a success of it. */
@@ -221,8 +272,7 @@ export class AttemptRun implements AnswerListener, AnswerHost {
   // ---- inside
 
   #drained(): void {
-    if (this.#reader?.drained) this.#reader.drained();
-    else this.#call?.resume();
+    if (this.#reader?.drained?.() !== true) this.resume();
   }
 
   #firstByte(): void {
@@ -230,56 +280,15 @@ export class AttemptRun implements AnswerListener, AnswerHost {
     const elapsedMs = this.dependencies.clock.now() - this.startedAt;
     this.#firstByteMs = elapsedMs;
     this.target.series.firstByte.observe(elapsedMs / 1000);
-    if (this.#watchesFirstByte) this.#armTimer();
+    this.#timers.firstByte();
   }
 
-  get #watchesFirstByte(): boolean {
-    return this.#streamAsked && this.target.candidate.upstream.config.firstByteTimeoutMs > 0;
+  #failure(result: AttemptResult, reason: string): AttemptFailure {
+    return this.status > 0 ? { result, reason, status: this.status } : { result, reason };
   }
 
-  /** Of this attempt: its own limit, or what the deadline of the whole request leaves. */
-  get #requestLimitMs(): number {
-    const { requestTimeoutMs } = this.target.candidate.upstream.config;
-    const leftMs = Math.max(0, this.exchange.deadlineAt - this.startedAt);
-    return Math.min(leftMs, requestTimeoutMs > 0 ? requestTimeoutMs : Infinity);
-  }
-
-  /** One timer at a time: the nearer of first byte and whole exchange. */
-  #armTimer(): void {
-    if (this.#timer !== null) clearTimeout(this.#timer);
-    this.#timer = null;
-    const { firstByteTimeoutMs } = this.target.candidate.upstream.config;
-    const firstByteMs = this.#watchesFirstByte && !this.#firstByteSeen ? firstByteTimeoutMs : Infinity;
-    const limitMs = Math.min(firstByteMs, this.#requestLimitMs);
-    if (limitMs === Infinity) return;
-    const dueAt = this.startedAt + limitMs;
-    const leftMs = dueAt - this.dependencies.clock.now();
-    this.#timer = setTimeout(() => this.#timeOver(dueAt, limitMs === firstByteMs), timerDelay(leftMs));
-  }
-
-  #timeOver(dueAt: number, forFirstByte: boolean): void {
-    const lateMs = this.dependencies.clock.now() - dueAt;
-    if (lateMs < 0) {
-      this.#armTimer();
-    } else if (lateMs > LATE_MS) {
-      // Trap: timers run before sockets are read. A process that was blocked looks at its sockets before it judges.
-      this.#timer = setTimeout(() => this.#judgeTime(forFirstByte), LATE_MS);
-    } else {
-      setImmediate(() => this.#judgeTime(forFirstByte));
-    }
-  }
-
-  #judgeTime(forFirstByte: boolean): void {
-    if (this.#outcome !== null || (forFirstByte && this.#firstByteSeen)) return;
-    const { firstByteTimeoutMs } = this.target.candidate.upstream.config;
-    const failure: AttemptFailure = forFirstByte
-      ? { result: 'timeout', timedOut: true, reason: `no first byte within ${firstByteTimeoutMs}ms` }
-      : {
-          result: 'net_err',
-          timedOut: true,
-          reason: `request timeout after ${Math.round(this.#requestLimitMs)}ms`,
-        };
-    this.#broken(this.status > 0 ? { ...failure, status: this.status } : failure);
+  #timedOut(result: 'timeout' | 'net_err', reason: string): void {
+    this.#broken({ ...this.#failure(result, reason), timedOut: true });
   }
 
   #broken(failure: AttemptFailure): void {
@@ -310,7 +319,7 @@ export class AttemptRun implements AnswerListener, AnswerHost {
   #end(outcome: AttemptOutcome): void {
     if (this.#outcome !== null) return;
     this.#outcome = outcome;
-    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timers.stop();
     this.exchange.onGivenUp = null;
     this.sink.onDrain = null;
     this.#reader?.stop?.();
@@ -357,6 +366,13 @@ export class AttemptRun implements AnswerListener, AnswerHost {
     }
     return headers;
   }
+}
+
+function continuationOf(exchange: GatewayExchange, answer: RelayedAnswer) {
+  return {
+    answer,
+    seam: new SeamTransform(answer, answer.begun ? echoesOf(exchange.body, answer.text) : []),
+  };
 }
 
 const SSE_OVERRIDDEN: ReadonlySet<string> = new Set(['content-length', 'cache-control', 'x-accel-buffering']);

@@ -6,10 +6,12 @@ import { CLOCK } from '../contracts/ports.js';
 import { GatewayLog } from '../observability/log/gateway-log.js';
 import type { AttemptQuota } from './attempt-quota.js';
 import { AnswerStages } from './answer-stages.js';
-import { type AttemptDependencies, type AttemptOutcome, AttemptRun } from './attempt-run.js';
+import type { AttemptOutcome } from './attempt-outcome.js';
+import { type AttemptDependencies, AttemptRun } from './attempt-run.js';
 import type { CompiledTarget } from './compiled-target.js';
 import type { GatewayExchange } from './gateway-exchange.js';
 import { AttemptShaper } from './attempt.shaper.js';
+import type { Relief } from './relief.js';
 import type { ResponseSink } from './response-sink.js';
 
 const CANCELLED: AttemptOutcome = { result: 'cancelled', answered: false, status: 0 };
@@ -28,7 +30,7 @@ export class AttemptRunner {
     this.#dependencies = {
       clock,
       wallClockMs: () => Date.now(),
-      openPipeline: (target, attempt, usage) => stages.open(target, attempt, usage),
+      openPipeline: (target, attempt, usage, last) => stages.open(target, attempt, usage, last),
       onCrash: (exchange, error) => {
         if (!(error instanceof GatewayError)) log.unexpected(exchange.id, 'an attempt', error);
       },
@@ -41,6 +43,7 @@ export class AttemptRunner {
     target: CompiledTarget,
     sink: ResponseSink,
     quota: AttemptQuota | null = null,
+    relief: Relief | null = null,
   ): Promise<AttemptOutcome> {
     const startedAt = this.clock.now();
     try {
@@ -53,7 +56,15 @@ export class AttemptRunner {
         if (shaped === 'late') return lateOutcome(target, attempt);
       }
       quota?.shaped(attempt, target.asksUsage);
-      return await new AttemptRun(this.#dependencies, exchange, target, attempt, startedAt, sink).run();
+      return await new AttemptRun(
+        this.#dependencies,
+        exchange,
+        target,
+        attempt,
+        startedAt,
+        sink,
+        relief,
+      ).run();
     } finally {
       quota?.giveBack();
       target.series.duration.observe((this.clock.now() - startedAt) / 1000);

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Attempt } from '../contracts/exchange.js';
+import { askForRest } from './continuation/continuation-request.js';
 import type { CompiledTarget } from './compiled-target.js';
 import { GatewayAttempt } from './gateway-attempt.js';
 import type { GatewayExchange } from './gateway-exchange.js';
@@ -14,6 +15,9 @@ export class AttemptShaper {
     // Each attempt starts from the client's bytes: what one upstream's patch did never reaches the next.
     const body = exchange.body.fork();
     body.setRaw('model', target.modelBytes);
+    const { prefill } = target.candidate.upstream.config;
+    if (exchange.relayed?.begun === true && prefill !== null)
+      askForRest(body, exchange.relayed.text, prefill);
     return new GatewayAttempt(exchange, target.candidate.upstream.config, number, body, probe);
   }
 

@@ -1,5 +1,6 @@
 import type { JsonArray, JsonDocument } from '../common/json/json-document.js';
 import { encodeJson } from '../common/json/json-encode.js';
+import { isNothing } from '../common/json/raw-value.js';
 import { MessageJoiner } from './message-joiner.js';
 
 const JOINED_KEYS: ReadonlySet<string> = new Set(['index', 'delta', 'message', 'logprobs']);
@@ -24,7 +25,7 @@ export class ChoiceJoiner {
     this.#pushLogprobs(choice.object('logprobs'));
     for (const key of choice.keys()) {
       const value = choice.raw(key);
-      if (value !== undefined && !isNull(value) && !JOINED_KEYS.has(key)) this.#members.set(key, value);
+      if (value !== undefined && !isNothing(value) && !JOINED_KEYS.has(key)) this.#members.set(key, value);
     }
   }
 
@@ -50,11 +51,6 @@ export class ChoiceJoiner {
       for (let i = 0; i < items.length; i++) list.push(items.raw(i) ?? NULL);
     }
   }
-}
-
-/** Absent or `null`. */
-export function isNull(raw: Buffer | undefined): boolean {
-  return raw === undefined || (raw.length === 4 && raw[0] === 110);
 }
 
 /** The bytes of an object with these members. */

@@ -20,6 +20,8 @@ export interface CompiledTarget {
   readonly onAttempt: readonly Stage<'onAttempt'>[] | null;
   readonly onResponse: readonly Stage<'onResponse'>[] | null;
   readonly observe: readonly Stage<'observe'>[] | null;
+  /** A stream of it goes to the client only once it means something. */
+  readonly barrier: boolean;
   readonly series: AttemptSeries;
   readonly logged: LoggedTarget;
   /** The real model name as JSON. */

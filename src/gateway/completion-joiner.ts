@@ -1,6 +1,7 @@
 import type { JsonDocument } from '../common/json/json-document.js';
 import type { SseEvent } from '../common/sse/sse-event.js';
-import { ChoiceJoiner, isNull, objectOf } from './choice-joiner.js';
+import { isNothing } from '../common/json/raw-value.js';
+import { ChoiceJoiner, objectOf } from './choice-joiner.js';
 
 /** Keys of a chunk that are not taken over as they are. */
 const OWN_KEYS: ReadonlySet<string> = new Set(['object', 'choices', 'usage']);
@@ -22,10 +23,10 @@ export class CompletionJoiner {
     const chunk = event.json;
     if (chunk === undefined) return;
     this.#chunks++;
-    if (!isNull(chunk.raw('error'))) this.#errorSeen = true;
+    if (!isNothing(chunk.raw('error'))) this.#errorSeen = true;
     for (const key of chunk.keys()) {
       const value = chunk.raw(key);
-      if (value === undefined || isNull(value)) continue;
+      if (value === undefined || isNothing(value)) continue;
       if (key === 'usage') this.#usage = value;
       else if (!OWN_KEYS.has(key) && !this.#top.has(key)) this.#top.set(key, value);
     }

@@ -1,4 +1,4 @@
-import type { AttemptOutcome } from './attempt-run.js';
+import type { AttemptOutcome } from './attempt-outcome.js';
 import type { CompiledTarget } from './compiled-target.js';
 
 /** How an exchange ended, for `onFinish` and the log. */

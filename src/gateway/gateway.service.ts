@@ -3,6 +3,7 @@ import {
   allUpstreams,
   internalError,
   missingModel,
+  STREAM_INTERRUPTED,
   noUsableKey,
   type Refusal,
   shuttingDown,
@@ -27,9 +28,11 @@ import { candidateReport } from './candidate-report.js';
 import type { Stage } from './compiled-target.js';
 import type { Ending } from './ending.js';
 import { trailOf } from './exposure.js';
+import { RelayedAnswer } from './continuation/relayed-answer.js';
 import type { GatewayExchange } from './gateway-exchange.js';
 import { PipelineCompiler } from './pipeline.compiler.js';
 import { PluginGuard } from './plugin.guard.js';
+import { Relief } from './relief.js';
 import type { ResponseSink } from './response-sink.js';
 import { RunningExchanges } from './running-exchanges.js';
 import { passOn, UpstreamAttempts } from './upstream-attempts.js';
@@ -66,7 +69,9 @@ export class GatewayService {
     try {
       const route = this.#route(exchange);
       if (this.pipelines.onRequest !== null) await this.#requestStages(exchange, this.pipelines.onRequest);
-      ending = await this.#attempts(exchange, this.routing.plan(route, exchange), sink);
+      const plan = this.routing.plan(route, exchange);
+      if (plan.model.onInterrupt === 'continue') exchange.relayed = RelayedAnswer.of(exchange.body);
+      ending = await this.#attempts(exchange, plan, sink);
     } catch (error) {
       ending = this.#refuse(exchange, sink, error);
     } finally {
@@ -98,18 +103,29 @@ export class GatewayService {
 
   async #attempts(exchange: GatewayExchange, plan: Plan, sink: ResponseSink): Promise<Ending> {
     let tried: Set<Upstream> | null = null;
-    for (;;) {
-      if (exchange.givenUp === 'client_gone') return LEFT;
-      if (exchange.givenUp !== null) throw shuttingDown();
-      if (exchange.attempts.length >= plan.maxAttempts || this.#late(exchange))
-        return this.#none(exchange, plan, sink);
-      const candidates = exchange.tooLong?.larger(plan.candidates) ?? plan.candidates;
-      const claim = this.concurrency.claim(candidates, tried);
-      if (this.log.debugEnabled) this.#logSkipped(exchange, plan, tried, claim);
-      if (claim === null) return this.#none(exchange, plan, sink);
-      const ending = await this.upstreams.run(exchange, claim, plan.maxAttempts, sink);
-      if (ending !== null) return ending;
-      (tried ??= new Set()).add(claim.candidate.upstream);
+    let relief: Relief | null = null;
+    try {
+      for (;;) {
+        if (exchange.givenUp === 'client_gone') return exchange.relayed?.suspension ?? LEFT;
+        if (exchange.givenUp !== null) throw shuttingDown();
+        if (exchange.attempts.length >= plan.maxAttempts || this.#late(exchange))
+          return this.#none(exchange, plan, sink);
+        const candidates = open(exchange, plan);
+        const claim: Claim<Candidate> | null = relief?.use() ?? this.concurrency.claim(candidates, tried);
+        if (this.log.debugEnabled) this.#logSkipped(exchange, plan, tried, claim);
+        if (claim === null) return this.#none(exchange, plan, sink);
+        const { upstream } = claim.candidate;
+        relief = null;
+        if (upstream.config.firstTokenTimeoutMs > 0) {
+          (tried ??= new Set()).add(upstream);
+          relief = new Relief(this.concurrency, exchange, candidates, tried, plan.maxAttempts);
+        }
+        const ending = await this.upstreams.run(exchange, claim, plan.maxAttempts, sink, relief);
+        if (ending !== null) return ending;
+        (tried ??= new Set()).add(upstream);
+      }
+    } finally {
+      relief?.release();
     }
   }
 
@@ -119,7 +135,8 @@ export class GatewayService {
 
   /** No upstream is left: one of the 503s, a 429 of quotas, or the first error that said the prompt was too long. */
   #none(exchange: GatewayExchange, plan: Plan, sink: ResponseSink): Ending {
-    const { tooLong } = exchange;
+    const { relayed, tooLong } = exchange;
+    if (relayed?.begun === true) return this.#unfinished(relayed, sink);
     if (tooLong !== null) return passOn(exchange, tooLong.target, tooLong.held, sink);
     const { allClosedBy, someAlive, soonestMs } = this.concurrency.refusal(plan.candidates);
     const nothingTried = exchange.attempts.length === 0;
@@ -144,9 +161,16 @@ export class GatewayService {
     return candidateReport(plan, exchange.attempts, this.clock.now());
   }
 
+  /** An answer had begun, and nobody can go on with it. */
+  #unfinished(relayed: RelayedAnswer, sink: ResponseSink): Ending {
+    sink.endInterrupted(STREAM_INTERRUPTED);
+    return relayed.suspension ?? { outcome: null, target: null, status: relayed.status };
+  }
+
   #refuse(exchange: GatewayExchange, sink: ResponseSink, error: unknown): Ending {
-    if (exchange.givenUp === 'client_gone') return LEFT;
+    if (exchange.givenUp === 'client_gone') return exchange.relayed?.suspension ?? LEFT;
     if (!(error instanceof GatewayError)) this.log.unexpected(exchange.id, 'the gateway', error);
+    if (exchange.relayed?.begun === true) return this.#unfinished(exchange.relayed, sink);
     const answer = error instanceof GatewayError ? error : internalError();
     this.#answerError(exchange, sink, answer, answer.code, '');
     return { outcome: null, target: null, status: answer.status };
@@ -189,7 +213,9 @@ export class GatewayService {
       this.log.left(exchange.id, exchange.modelName, durationMs);
     }
     if (this.pipelines.onFinish === null) return;
-    const complete = outcome?.failure === undefined && outcome?.result !== 'cancelled' && ending !== LEFT;
+    const complete =
+      outcome?.complete === true ||
+      (outcome?.failure === undefined && outcome?.result !== 'cancelled' && ending !== LEFT);
     for (const { id, hooks } of this.pipelines.onFinish) {
       this.guard.quietly(exchange.id, id, 'onFinish', () =>
         hooks.onFinish(exchange, {
@@ -221,4 +247,11 @@ export class GatewayService {
       else if (gate !== undefined) this.log.closed(exchange.id, logged, gate.reason, gate.closedMs());
     }
   }
+}
+
+/** Those that may be tried now, by what is known of the answer so far. */
+function open({ relayed, tooLong }: GatewayExchange, { candidates }: Plan): readonly Candidate[] {
+  // Only some can go on with a text that another one began.
+  if (relayed?.begun === true) return candidates.filter(({ upstream }) => upstream.config.prefill !== null);
+  return tooLong?.larger(candidates) ?? candidates;
 }

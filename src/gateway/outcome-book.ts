@@ -8,7 +8,7 @@ import { GatewayMetrics } from '../observability/metrics/gateway.metrics.js';
 import { type Rest, restOf } from '../upstreams/failures/rest-of.js';
 import type { KeyWalk } from '../upstreams/keys/key-walk.js';
 import type { Lease } from '../upstreams/lease.js';
-import type { AttemptOutcome } from './attempt-run.js';
+import type { AttemptOutcome } from './attempt-outcome.js';
 import type { CompiledTarget } from './compiled-target.js';
 import type { GatewayExchange } from './gateway-exchange.js';
 import { PipelineCompiler } from './pipeline.compiler.js';
@@ -78,7 +78,9 @@ export class OutcomeBook {
     { answered }: AttemptOutcome,
   ): Following {
     const next = answered ? 'answer interrupted' : 'failover';
-    if (this.#cutShort(exchange, failure)) return { restMs: 0, resting: 'backoff', next };
+    // A 4xx speaks of the request, even where it cannot be the client's answer.
+    if (failure.class === 'bad_request' || this.#cutShort(exchange, failure))
+      return { restMs: 0, resting: 'backoff', next };
     const { backoff } = candidate.upstream;
     const restMs = backoff?.failed(this.clock.now(), lease.startedAt, failure.retryAfterMs, lease.trial) ?? 0;
     return { restMs, resting: 'backoff', next };

@@ -75,6 +75,7 @@ export class PipelineCompiler {
       onAttempt: stages(here, 'onAttempt'),
       onResponse: stages(here, 'onResponse'),
       observe: stages(here, 'observe'),
+      barrier: config.firstTokenTimeoutMs > 0 || provider.errors !== null,
       series: this.metrics.attempts(model.name, config.id, provider.id),
       logged: shownTarget(model.name, config.id, provider.id, shownKey),
       modelBytes: Buffer.from(JSON.stringify(config.model)),

@@ -9,7 +9,7 @@ import type { PoolKey } from '../upstreams/keys/pool-key.js';
 import type { UpstreamKeys } from '../upstreams/keys/upstream-keys.js';
 import type { Lease } from '../upstreams/lease.js';
 import type { HeldAnswer } from './answer/passable-answer.js';
-import type { AttemptOutcome } from './attempt-run.js';
+import type { AttemptOutcome } from './attempt-outcome.js';
 import { AttemptRunner } from './attempt.runner.js';
 import type { CompiledTarget } from './compiled-target.js';
 import type { Ending } from './ending.js';
@@ -18,6 +18,7 @@ import type { GatewayExchange } from './gateway-exchange.js';
 import { errorClassOf, OutcomeBook } from './outcome-book.js';
 import { PipelineCompiler } from './pipeline.compiler.js';
 import { QuotaDesk } from './quota-desk.js';
+import type { Relief } from './relief.js';
 import type { ResponseSink } from './response-sink.js';
 import { TooLong } from './too-long.js';
 
@@ -39,15 +40,18 @@ export class UpstreamAttempts {
     { candidate, lease }: Claim<Candidate>,
     maxAttempts: number,
     sink: ResponseSink,
+    relief: Relief | null,
   ): Promise<Ending | null> {
     try {
       const { keys } = candidate.upstream;
-      if (keys !== null) return await this.#throughKeys(exchange, candidate, lease, maxAttempts, sink, keys);
+      if (keys !== null)
+        return await this.#throughKeys(exchange, candidate, lease, maxAttempts, sink, relief, keys);
       // Trap: a plugin's `appliesTo` may throw here, after the slot was taken.
       const target = this.pipelines.target(candidate, null);
-      const outcome = await this.#attempt(exchange, target, lease.trial, sink);
+      const outcome = await this.#attempt(exchange, target, lease.trial, sink, relief);
       if (outcome === null) return null;
       this.book.add(exchange, target, lease, outcome, null);
+      if (outcome.suspended === true) exchange.relayed?.suspend(outcome, target);
       return ended(exchange, outcome) ? { outcome, target, status: outcome.status } : null;
     } finally {
       lease.release();
@@ -60,24 +64,28 @@ export class UpstreamAttempts {
     lease: Lease,
     maxAttempts: number,
     sink: ResponseSink,
+    relief: Relief | null,
     keys: UpstreamKeys,
   ): Promise<Ending | null> {
     const { errors } = candidate.upstream.config.provider;
     const walk = new KeyWalk(keys, errors?.serverError.retries ?? 0);
     for (let key = walk.key; key !== null; key = walk.key) {
       const target = this.pipelines.target(candidate, key);
-      const outcome = await this.#attempt(exchange, target, lease.trial, sink);
+      const outcome = await this.#attempt(exchange, target, lease.trial, sink, relief);
       if (outcome === null) return null;
       const { failure, held } = outcome;
       if (failure === undefined) walk.stop();
       else {
         walk.fail({ class: errorClassOf(failure), timedOut: failure.timedOut ?? false });
         const last = exchange.attempts.length + 1 >= maxAttempts || this.clock.now() >= exchange.deadlineAt;
-        if (last || outcome.answered || exchange.givenUp !== null) walk.stop();
+        // Each upstream has its part in an answer once.
+        const begun = outcome.answered || outcome.suspended === true;
+        if (last || begun || exchange.givenUp !== null) walk.stop();
         // Before it is booked: the ladder takes its step when the walk is over.
         else if (walk.key !== null && this.#usedUp(candidate, walk.key)) walk.stop();
       }
       this.book.add(exchange, target, lease, outcome, walk);
+      if (outcome.suspended === true) exchange.relayed?.suspend(outcome, target);
       if (ended(exchange, outcome)) return { outcome, target, status: outcome.status };
       if (held !== undefined) return this.#held(exchange, target, outcome, held, sink);
     }
@@ -94,12 +102,13 @@ export class UpstreamAttempts {
     target: CompiledTarget,
     trial: boolean,
     sink: ResponseSink,
+    relief: Relief | null,
   ): Promise<AttemptOutcome> | null {
     const quota = this.quotas.take(exchange, target);
     if (quota === 'used up') return null;
     if (this.log.debugEnabled)
       this.log.claimed(exchange.id, target.logged, String(target.candidate.upstream.slots), trial);
-    return this.runner.run(exchange, target, sink, quota);
+    return this.runner.run(exchange, target, sink, quota, relief);
   }
 
   /** The client's own mistake passes at once; a prompt that is too long may still fit a larger model. */

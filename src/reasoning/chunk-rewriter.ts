@@ -1,7 +1,8 @@
 import type { JsonDocument } from '../common/json/json-document.js';
 import type { SseEvent } from '../common/sse/sse-event.js';
+import { isEmptyValue, isJsonString, isNothing } from '../common/json/raw-value.js';
 import type { ThinkPiece } from './choice-splitter.js';
-import { EMPTY_STRING, isEmptyValue, isJsonString, isNothing, joinJsonTexts } from './json-text.js';
+import { EMPTY_STRING, joinJsonTexts } from './json-text.js';
 
 /** What makes a chunk one of its answer; it may stand on each of several events, all else on exactly one. */
 const IDENTITY = ['id', 'object', 'created', 'model', 'system_fingerprint', 'service_tier'] as const;

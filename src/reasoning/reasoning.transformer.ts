@@ -2,7 +2,8 @@ import { Injectable } from '@nestjs/common';
 import type { JsonDocument } from '../common/json/json-document.js';
 import type { Attempt } from '../contracts/exchange.js';
 import { RegisterInterceptor, type ExchangeInterceptor, type Target } from '../contracts/interceptor.js';
-import { EMPTY_STRING, isJsonString, isNothing, jsonText } from './json-text.js';
+import { isJsonString, isNothing } from '../common/json/raw-value.js';
+import { EMPTY_STRING, jsonText } from './json-text.js';
 
 /**
  * Gives assistant messages of the history the reasoning field their provider wants back (spec 01 §7). Purely additive:

@@ -1,9 +1,10 @@
 import type { JsonArray, JsonDocument } from '../common/json/json-document.js';
 import type { SseEvent } from '../common/sse/sse-event.js';
 import type { StreamTransform } from '../contracts/stream.js';
+import { isEmptyValue, isJsonString, isNothing } from '../common/json/raw-value.js';
 import { ChoiceSplitter } from './choice-splitter.js';
 import { carriesMore, ChunkRewriter, memberOf, ownEvent } from './chunk-rewriter.js';
-import { isEmptyValue, isJsonString, isNothing, mayHoldTag } from './json-text.js';
+import { mayHoldTag } from './json-text.js';
 import { ThoughtTemplate } from './thought-template.js';
 import { splitAnswer } from './whole-answer.js';
 

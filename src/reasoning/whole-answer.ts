@@ -1,6 +1,7 @@
 import type { JsonDocument } from '../common/json/json-document.js';
 import { append, TagScanner, type TextPiece } from '../common/text/tag-scanner.js';
-import { isJsonString, isNothing, joinJsonTexts, jsonText, mayHoldTag } from './json-text.js';
+import { isJsonString, isNothing } from '../common/json/raw-value.js';
+import { joinJsonTexts, jsonText, mayHoldTag } from './json-text.js';
 
 const REASONING = 'reasoning_content';
 

@@ -13,6 +13,9 @@ export class RecordingHost implements AnswerHost {
   commitOptions: CommitOptions | null = null;
   failure: AttemptFailure | null = null;
   resumes = 0;
+  tokens = 0;
+  phase: string | undefined;
+  continuable = true;
   #pipeline: StreamPipeline | null = null;
 
   constructor(
@@ -52,13 +55,24 @@ export class RecordingHost implements AnswerHost {
     this.failure = failure;
   }
 
-  interrupted(failure: AttemptFailure): void {
+  interrupted(failure: AttemptFailure, phase?: string): void {
+    this.phase = phase;
     this.verdicts.push(`interrupted ${failure.result}`);
     this.failure = failure;
   }
 
   crashed(error: unknown): void {
     this.verdicts.push(`crashed ${String(error)}`);
+  }
+
+  suspended(failure: AttemptFailure, phase: string): void {
+    this.verdicts.push(`suspended ${failure.result}`);
+    this.failure = failure;
+    this.phase = phase;
+  }
+
+  tokenSeen(): void {
+    this.tokens++;
   }
 
   resume(): void {

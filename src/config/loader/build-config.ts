@@ -5,6 +5,7 @@ import type {
   ModelConfig,
   ModelEntryConfig,
   PluginConfig,
+  PrefillConfig,
   ProviderConfig,
   ServerConfig,
   StateConfig,
@@ -15,7 +16,7 @@ import type { ModelEntrySection } from '../schema/model-entry.section.js';
 import type { ModelSection } from '../schema/model.section.js';
 import { parseByteSize } from '../schema/number-rules.js';
 import type { PluginSection } from '../schema/plugin.section.js';
-import type { ProviderSection } from '../schema/provider.section.js';
+import type { PrefillMerge, ProviderSection } from '../schema/provider.section.js';
 import type { ServerSection } from '../schema/server.section.js';
 import { parseOnOff, parseThinkTags } from '../schema/tolerant-rules.js';
 import type { StateSection } from '../schema/state.section.js';
@@ -121,6 +122,8 @@ function buildUpstream(
 ): UpstreamConfig {
   const firstByteTimeout = durationOf(own.first_byte_timeout);
   const probeInterval = durationOf(own.probe_interval);
+  const firstTokenTimeout = durationOf(own.first_token_timeout) ?? durationOf(inherited.first_token_timeout);
+  const idleTimeout = durationOf(own.idle_timeout) ?? durationOf(inherited.idle_timeout);
   const requestTimeout = durationOf(own.request_timeout) ?? durationOf(inherited.request_timeout);
   return {
     id: known(own.id),
@@ -135,6 +138,9 @@ function buildUpstream(
     firstByteTimeout,
     probeInterval,
     firstByteTimeoutMs: (firstByteTimeout ?? provider.firstByteTimeout)?.ms ?? DEFAULTS.firstByteTimeoutMs,
+    firstTokenTimeoutMs: firstTokenTimeout?.ms ?? 0,
+    idleTimeoutMs: idleTimeout?.ms ?? 0,
+    prefill: prefillOf(own.prefill ?? inherited.prefill),
     probeIntervalMs: (probeInterval ?? provider.probeInterval)?.ms ?? DEFAULTS.probeIntervalMs,
     recovery: own.recovery ?? inherited.recovery ?? 'probe',
     probe: probeOf(own.probe, inherited.probe),
@@ -154,6 +160,7 @@ function buildModel(section: ModelSection, upstreams: ReadonlyMap<string, Upstre
     maxAttempts: section.max_attempts ?? Infinity,
     deadlineMs: durationOf(section.deadline)?.ms ?? 0,
     detailed: section.order !== undefined || (section.upstreams ?? []).some(isDetailed),
+    onInterrupt: section.on_interrupt ?? 'error',
   };
 }
 
@@ -188,6 +195,12 @@ function buildPlugin({ index, section }: Entry<PluginSection>, origin: Origin): 
 function buildState({ file }: StateSection, { path, directory }: Origin): StateConfig {
   const base = path === null ? (directory ?? '') : dirname(path);
   return { file: file === undefined ? null : resolve(base, file.trim()) };
+}
+
+function prefillOf(written: boolean | PrefillMerge | undefined): PrefillConfig | null {
+  if (written === undefined || written === false) return null;
+  const { message, body } = written === true ? {} : written;
+  return { message: message ?? null, body: body ?? null };
 }
 
 function limitOf(limit: number | null | undefined): number {

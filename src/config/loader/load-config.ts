@@ -11,6 +11,7 @@ import { readEntries } from './read-entries.js';
 import { checkKeys } from './check-keys.js';
 import { checkRecovery } from './recovery-checks.js';
 import { checkReferences } from './references.js';
+import { checkStreams } from './stream-checks.js';
 import type { Environment } from './substitution.js';
 
 /** Orders within a tier that need no plugin. */
@@ -77,6 +78,7 @@ function loadText(
   const { problems } = findings;
   if (problems.length > 0) return { ok: false, problems, warnings: findings.warnings };
   checkRecovery(entries, findings);
+  checkStreams(entries, findings);
   const config = deepFreeze(buildConfig(entries, network, origin));
   return { ok: true, config, warnings: findings.warnings };
 }

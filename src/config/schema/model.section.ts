@@ -2,6 +2,7 @@ import type { PlainObject } from '../loader/plain-object.js';
 import { ModelEntrySection } from './model-entry.section.js';
 import { count } from './number-rules.js';
 import { Setting } from './setting.js';
+import { onInterrupt } from './stream-rules.js';
 import { jsonObject, textsOrSections } from './structure-rules.js';
 import { text } from './text-rules.js';
 import { duration } from './tolerant-rules.js';
@@ -56,4 +57,13 @@ export class ModelSection {
     description: 'Merged into the body last.',
   })
   patch?: PlainObject;
+
+  @Setting({
+    rule: onInterrupt,
+    default: 'error',
+    example: 'continue',
+    description:
+      'When a stream breaks: error = the client is told; continue = another upstream that is declared prefill goes on.',
+  })
+  on_interrupt?: 'error' | 'continue';
 }

@@ -11,11 +11,18 @@ import { ProbeSection } from './probe.section.js';
 import { durationOr, RECOVERY_MODES, word } from './recovery-rules.js';
 import { Setting } from './setting.js';
 import { proxy } from './proxy-rule.js';
+import { prefill } from './stream-rules.js';
 import { jsonObject, section, wordOrSection } from './structure-rules.js';
 import { flag, secret, text } from './text-rules.js';
 import { TlsSection } from './tls.section.js';
 import { duration, onOff, thinkTags } from './tolerant-rules.js';
 import { url } from './url-rule.js';
+
+/** What a provider wants beside the text, merged into the assistant message and into the body. */
+export interface PrefillMerge {
+  readonly message?: PlainObject;
+  readonly body?: PlainObject;
+}
 
 /** One of `providers:`: a place that speaks the OpenAI API. */
 export class ProviderSection {
@@ -159,6 +166,31 @@ export class ProviderSection {
     description: 'Time to the first body byte of a streamed answer; PT0S = off.',
   })
   first_byte_timeout?: unknown;
+
+  @Setting({
+    rule: duration,
+    tolerated: true,
+    example: 'PT20S',
+    description:
+      'Time to the first meaningful event of a streamed answer, before another upstream takes over; absent or PT0S = off.',
+  })
+  first_token_timeout?: unknown;
+
+  @Setting({
+    rule: duration,
+    tolerated: true,
+    example: 'PT1M',
+    description: 'Longest silence between two bytes of an answer; absent or PT0S = off.',
+  })
+  idle_timeout?: unknown;
+
+  @Setting({
+    rule: prefill,
+    default: false,
+    description:
+      'Its upstreams can go on with a text that another one began: true, or what to merge into that message and the body.',
+  })
+  prefill?: boolean | PrefillMerge;
 
   @Setting({
     rule: duration,

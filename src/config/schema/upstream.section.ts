@@ -5,7 +5,9 @@ import { quotaSetting, type QuotaSection } from './quota.section.js';
 import { ProbeSection } from './probe.section.js';
 import { durationOr, RECOVERY_MODES, word } from './recovery-rules.js';
 import { limit, wholeNumber } from './number-rules.js';
+import type { PrefillMerge } from './provider.section.js';
 import { Setting } from './setting.js';
+import { prefill } from './stream-rules.js';
 import { jsonObject, section } from './structure-rules.js';
 import { text } from './text-rules.js';
 import { duration, thinkTags } from './tolerant-rules.js';
@@ -73,6 +75,29 @@ export class UpstreamSection {
     description: "Overrides the provider's first_byte_timeout; PT0S = off.",
   })
   first_byte_timeout?: unknown;
+
+  @Setting({
+    rule: duration,
+    tolerated: true,
+    example: 'PT1M',
+    description: "Overrides the provider's first_token_timeout; PT0S = off.",
+  })
+  first_token_timeout?: unknown;
+
+  @Setting({
+    rule: duration,
+    tolerated: true,
+    example: 'PT2M',
+    description: "Overrides the provider's idle_timeout; PT0S = off.",
+  })
+  idle_timeout?: unknown;
+
+  @Setting({
+    rule: prefill,
+    example: { message: { prefix: true }, body: { continue_final_message: true } },
+    description: "Overrides the provider's prefill.",
+  })
+  prefill?: boolean | PrefillMerge;
 
   @Setting({
     rule: duration,

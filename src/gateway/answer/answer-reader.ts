@@ -1,6 +1,7 @@
 import type { JsonDocument } from '../../common/json/json-document.js';
 import type { UpstreamHeaders } from '../../common/http/response-headers.js';
 import type { AttemptFailure } from '../../contracts/exchange.js';
+import type { InterruptionPhase } from '../../observability/metrics/gateway.metrics.js';
 import type { StreamPipeline } from '../stream-pipeline.js';
 import type { ResponseSink } from '../response-sink.js';
 import type { PassableAnswer } from './passable-answer.js';
@@ -15,8 +16,8 @@ export interface AnswerReader {
   broken(failure: AttemptFailure): void;
   /** The attempt is over, whoever ended it: nothing more may be said or sent. */
   stop?(): void;
-  /** The client takes bytes again; for readers that hold something back themselves. */
-  drained?(): void;
+  /** The client takes bytes again. True where the reader itself sees to it that the upstream goes on. */
+  drained?(): boolean;
 }
 
 /** What a reader knows of its attempt, and its ways to end it. */
@@ -38,8 +39,14 @@ export interface AnswerHost {
   finish(result: 'ok' | '4xx'): void;
   /** Nothing was sent, and this answer is none: the next upstream may be tried. `passable` is sent if none is better. */
   fail(failure: AttemptFailure, passable?: PassableAnswer): void;
-  /** The answer broke off after it had begun; the client has been told. */
-  interrupted(failure: AttemptFailure): void;
+  /** The answer broke off after it had begun; the client has been told. `phase`: of a stream. */
+  interrupted(failure: AttemptFailure, phase?: InterruptionPhase): void;
+  /** Whether another upstream may go on with this answer: not where this side, or the client, ends it. */
+  readonly continuable: boolean;
+  /** The answer broke off, and the client has not been told: another upstream is to go on. */
+  suspended(failure: AttemptFailure, phase: InterruptionPhase): void;
+  /** The first meaningful part of the answer came. */
+  tokenSeen(): void;
   /** An error of this side came up where nobody else would hear of it. */
   crashed(error: unknown): void;
   /** Lets a paused body go on. */

@@ -41,6 +41,8 @@ async function read(given: Given): Promise<RecordingHost> {
   const reader = chooseReader(host, {
     clientWantsStream: given.clientWantsStream ?? false,
     streamAsked: given.streamAsked ?? given.clientWantsStream ?? false,
+    barrier: false,
+    continuation: null,
     maskBytes: (bytes) =>
       secret && bytes.includes(secret) ? Buffer.from(bytes.toString().replace(secret, '***')) : bytes,
     wallClockMs: () => 0,
@@ -248,6 +250,8 @@ describe('chooseReader, failures', () => {
     const options = {
       clientWantsStream: false,
       streamAsked: false,
+      barrier: false,
+      continuation: null,
       maskBytes: (bytes: Buffer) => bytes,
       wallClockMs: () => 0,
       classify: null,
@@ -266,6 +270,8 @@ describe('chooseReader, failures', () => {
     chooseReader(host, {
       clientWantsStream: false,
       streamAsked: false,
+      barrier: false,
+      continuation: null,
       maskBytes: (bytes) => bytes,
       wallClockMs: () => 0,
       classify: null,

@@ -3,9 +3,13 @@ import { canDecode } from '../../common/http/content-coding.js';
 import { retryAfterMs } from '../../common/http/retry-after.js';
 import type { AttemptFailure, AttemptResult } from '../../contracts/exchange.js';
 import { kindByContentType } from './answer-kind.js';
+import type { RelayedAnswer } from '../continuation/relayed-answer.js';
+import type { SeamTransform } from '../continuation/seam.transform.js';
 import type { AnswerHost, AnswerReader } from './answer-reader.js';
+import { BarrierReader } from './barrier.reader.js';
 import { ClassifiedErrorReader } from './classified-error.reader.js';
 import { ClientErrorReader } from './client-error.reader.js';
+import { ContinuableReader } from './continuable.reader.js';
 import { DecodingReader } from './decoding.reader.js';
 import { EmptyAnswerReader } from './empty-answer.reader.js';
 import { type Classify, ErrorJudge } from './error-judge.js';
@@ -20,6 +24,10 @@ export interface ReaderOptions {
   readonly clientWantsStream: boolean;
   /** `stream` of the final body. */
   readonly streamAsked: boolean;
+  /** A stream is held until it means something. */
+  readonly barrier: boolean;
+  /** What the client has of an answer that another upstream may go on with, and the stage that keeps it. */
+  readonly continuation: { readonly answer: RelayedAnswer; readonly seam: SeamTransform } | null;
   readonly maskBytes: (bytes: Buffer) => Buffer;
   readonly wallClockMs: () => number;
   /** How errors are told apart; null = by status alone. */
@@ -35,6 +43,9 @@ export function chooseReader(host: AnswerHost, options: ReaderOptions): AnswerRe
   if (status === 402) return new FailedAnswerReader(host, failure(host, '402', options));
   if (status >= 500) return new FailedAnswerReader(host, failure(host, '5xx', options));
   if (status >= 400) {
+    // The client has the head of a 200 already.
+    if (options.continuation?.answer.begun === true)
+      return new FailedAnswerReader(host, failure(host, '4xx', options));
     return decoded(host, true, (isDecoded) => new ClientErrorReader(host, options.maskBytes, isDecoded));
   }
   return successReader(host, options);
@@ -84,15 +95,25 @@ function readerOf(
   const { transforming } = host;
   const { classify } = options;
   const judge = classify === null ? null : new ErrorJudge(host, { ...options, classify });
+  const { barrier, continuation } = options;
+  const continuing = continuation?.answer.begun === true;
+  if (kind !== 'sse' && continuing) {
+    const reason = 'returned no event stream to go on with';
+    return new FailedAnswerReader(host, { result: '5xx', status: host.status, reason });
+  }
   const wrap = (mustRead: boolean, make: (isDecoded: boolean) => AnswerReader) =>
     origin.isDecoded ? make(true) : decoded(host, mustRead, make);
   switch (kind) {
     case 'sse':
-      if (!options.clientWantsStream) return wrap(true, () => new JoinAnswerReader(host, judge));
-      return wrap(transforming, (isDecoded) => {
+      if (!options.clientWantsStream) return wrap(true, () => new JoinAnswerReader(host, judge, barrier));
+      return wrap(transforming || barrier || continuation !== null, (isDecoded) => {
         const opaque = !isDecoded && contentCoding(host.headers) !== null;
         const contentType = origin.sniffed ? { contentType: 'text/event-stream' } : {};
-        return new StreamAnswerReader(host, { decoded: isDecoded, opaque, ...contentType });
+        const stream = () =>
+          continuation !== null
+            ? new ContinuableReader(host, { ...continuation, ...contentType })
+            : new StreamAnswerReader(host, { decoded: isDecoded, opaque, ...contentType });
+        return barrier || continuing ? new BarrierReader(host, stream, judge) : stream();
       });
     case 'json':
       return wrap(transforming, (isDecoded) => {

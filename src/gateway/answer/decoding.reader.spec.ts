@@ -147,7 +147,7 @@ describe('DecodingReader', () => {
 
   it('gives nothing more to a reader that has failed the attempt: the client belongs to the next one', async () => {
     const host = new RecordingHost(200, { 'content-encoding': 'gzip' });
-    const decoding = reader(new JoinAnswerReader(host, null));
+    const decoding = reader(new JoinAnswerReader(host, null, false));
     const first = 'data: {"choices":[{"index":0,"delta":{"content":"half"}}]}\n\n';
     const tooLarge = `data: ${'x'.repeat(17 * MIB)}\n\n`;
     decoding.data(gzipSync(`${first}${tooLarge}${first}`));

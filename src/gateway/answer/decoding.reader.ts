@@ -35,9 +35,11 @@ export class DecodingReader implements AnswerReader {
   }
 
   /** The client took what was waiting. */
-  drained(): void {
-    if (this.inner.drained) this.inner.drained();
+  drained(): boolean {
+    this.inner.drained?.();
     this.#decoder?.resume();
+    // The decoder asks for more when it has taken what it holds.
+    return this.#decoder !== null;
   }
 
   #open(firstChunk: Buffer): Transform {

@@ -72,8 +72,10 @@ export class ErrorJudge {
     }
     // Trap: sent as a success, a client would take it for an answer.
     const meant = found.statusCode ?? 400;
-    const passable = { ...this.#passable(meant, body, true), status: meant };
-    this.host.fail({ result: '4xx', status, class: found.class, reason }, passable);
+    const passable = this.#passable(meant, body, true);
+    // Trap: it may have come in an event stream.
+    const options = { ...passable.options, contentType: 'application/json; charset=utf-8' };
+    this.host.fail({ result: '4xx', status, class: found.class, reason }, { ...passable, options });
   }
 
   #classified(status: number, body: Buffer): Classification {

@@ -1,8 +1,10 @@
 import { JsonDocument } from '../../common/json/json-document.js';
 import { SseDecoder } from '../../common/sse/sse-decoder.js';
 import type { AttemptFailure } from '../../contracts/exchange.js';
+import type { SseEvent } from '../../common/sse/sse-event.js';
 import { CompletionJoiner } from '../completion-joiner.js';
 import type { ErrorJudge } from './error-judge.js';
+import { MEANINGFUL, meaningOf } from './chunk-meaning.js';
 import type { AnswerHost, AnswerReader } from './answer-reader.js';
 
 const LIMIT_BYTES = 64 * 1024 * 1024;
@@ -14,10 +16,16 @@ export class JoinAnswerReader implements AnswerReader {
   #bytes = 0;
   #over = false;
 
+  #awaited: boolean;
+
+  /** `awaited`: somebody waits for the first meaningful event. */
   constructor(
     private readonly host: AnswerHost,
     private readonly judge: ErrorJudge | null,
-  ) {}
+    awaited: boolean,
+  ) {
+    this.#awaited = awaited;
+  }
 
   data(chunk: Buffer): boolean {
     if (this.#over) return true;
@@ -27,7 +35,7 @@ export class JoinAnswerReader implements AnswerReader {
       return true;
     }
     try {
-      this.#decoder.push(chunk, (event) => this.#joiner.push(event));
+      this.#decoder.push(chunk, (event) => this.#joined(event));
     } catch {
       this.#fail('an event of the stream is too large');
     }
@@ -74,6 +82,14 @@ export class JoinAnswerReader implements AnswerReader {
 
   broken(failure: AttemptFailure): void {
     this.host.fail(failure);
+  }
+
+  #joined(event: SseEvent): void {
+    if (this.#awaited && (meaningOf(event) & MEANINGFUL) !== 0) {
+      this.#awaited = false;
+      this.host.tokenSeen();
+    }
+    this.#joiner.push(event);
   }
 
   #fail(reason: string): void {

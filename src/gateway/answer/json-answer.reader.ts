@@ -23,6 +23,8 @@ export class JsonAnswerReader implements AnswerReader {
   #parts: Buffer[] = [];
   #bytes = 0;
   #piping = false;
+  /** Some providers send white space while they think. */
+  #blank = true;
   #over = false;
   readonly #mustRead: boolean;
 
@@ -36,6 +38,10 @@ export class JsonAnswerReader implements AnswerReader {
   data(chunk: Buffer): boolean {
     if (this.#over) return true;
     if (this.#piping) return this.host.sink.write(chunk);
+    if (this.#blank && !isBlank(chunk)) {
+      this.#blank = false;
+      this.host.tokenSeen();
+    }
     this.#parts.push(chunk);
     this.#bytes += chunk.length;
     if (this.#bytes <= HOLD_LIMIT_BYTES) return true;
@@ -114,6 +120,11 @@ export class JsonAnswerReader implements AnswerReader {
 export function isErrorAnswer(document: JsonDocument): boolean {
   if (!document.has('error') || document.get('error') === null) return false;
   return !document.has('choices') || document.get('choices') === null;
+}
+
+function isBlank(chunk: Buffer): boolean {
+  for (const byte of chunk) if (byte > 32) return false;
+  return true;
 }
 
 /** Whole JSON that is no object: rare enough to be parsed. */

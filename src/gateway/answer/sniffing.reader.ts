@@ -44,8 +44,8 @@ export class SniffingReader implements AnswerReader {
     this.#reader?.stop?.();
   }
 
-  drained(): void {
-    this.#reader?.drained?.();
+  drained(): boolean {
+    return this.#reader?.drained?.() ?? false;
   }
 
   broken(failure: AttemptFailure): void {

@@ -3,6 +3,7 @@ import { SseEventTooLargeError } from '../../common/sse/sse-decoder.js';
 import type { AttemptFailure } from '../../contracts/exchange.js';
 import type { StreamPipeline } from '../stream-pipeline.js';
 import type { AnswerHost, AnswerReader, CommitOptions } from './answer-reader.js';
+import { StreamTail } from './stream-tail.js';
 
 const BLANK_LINE = Buffer.from('\n\n');
 
@@ -15,6 +16,7 @@ export interface StreamAnswerOptions {
 
 /** An SSE answer: sent on as it comes, from its first byte, through the pipeline of the attempt. */
 export class StreamAnswerReader implements AnswerReader {
+  readonly #tail = new StreamTail();
   readonly #pipeline: StreamPipeline | null;
 
   constructor(
@@ -25,6 +27,7 @@ export class StreamAnswerReader implements AnswerReader {
   }
 
   data(chunk: Buffer): boolean {
+    this.#tail.saw(chunk);
     const first = !this.host.committed;
     if (first) this.host.commit(this.#commitOptions());
     let out: Buffer | readonly Buffer[] | null;
@@ -57,7 +60,7 @@ export class StreamAnswerReader implements AnswerReader {
     }
     if (this.options.opaque) this.host.sink.cut();
     else this.host.sink.endInterrupted(this.#interruption());
-    this.host.interrupted(failure);
+    this.host.interrupted(failure, this.options.opaque ? 'content' : this.#tail.phase());
   }
 
   /** What was held back is true text of the upstream; then an open event is closed, then comes the error event. */

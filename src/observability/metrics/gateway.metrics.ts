@@ -15,6 +15,9 @@ export interface UpstreamState {
   readonly coolingSeconds: number;
 }
 
+/** What a stream had said when it broke. */
+export type InterruptionPhase = 'before_content' | 'content' | 'tool_calls' | 'after_finish';
+
 /** The series of one model at one upstream, held by whoever serves it. */
 export class AttemptSeries {
   readonly #results = new Map<AttemptResult, CounterSeries>();
@@ -26,7 +29,12 @@ export class AttemptSeries {
     readonly duration: HistogramSeries,
     readonly firstByte: HistogramSeries,
     private readonly tokensOf: (direction: 'input' | 'output') => CounterSeries,
+    private readonly interruptionsOf: (phase: InterruptionPhase) => CounterSeries,
   ) {}
+
+  countInterruption(phase: InterruptionPhase): void {
+    this.interruptionsOf(phase).add();
+  }
 
   count(result: AttemptResult): void {
     let series = this.#results.get(result);
@@ -54,6 +62,7 @@ export class GatewayMetrics {
   readonly #duration: HistogramFamily;
   readonly #firstByte: HistogramFamily;
   readonly #failures: CounterFamily;
+  readonly #interruptions: CounterFamily;
   readonly #pluginErrors: CounterFamily;
   #upstreams: () => Iterable<UpstreamState> = () => [];
 
@@ -90,6 +99,11 @@ export class GatewayMetrics {
       'provider',
       'class',
     ]);
+    this.#interruptions = counter(
+      'llm_proxy_stream_interrupted_total',
+      'Streams that broke after they had begun, by what they had said; those a client left do not count.',
+      ['upstream', 'phase'],
+    );
     this.#pluginErrors = counter('llm_proxy_plugin_errors_total', 'Errors thrown by plugins.', [
       'plugin',
       'hook',
@@ -113,6 +127,7 @@ export class GatewayMetrics {
       this.#duration.with(model, upstream),
       this.#firstByte.with(model, upstream),
       (direction) => this.#tokens.with(model, upstream, direction),
+      (phase) => this.#interruptions.with(upstream, phase),
     );
   }
 

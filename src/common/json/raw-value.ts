@@ -1,0 +1,19 @@
+const QUOTE = 34;
+const OPEN_ARRAY = 91;
+const OPEN_OBJECT = 123;
+
+/** The bytes of a JSON string, quotes included. */
+export function isJsonString(raw: Buffer | undefined): raw is Buffer {
+  return raw !== undefined && raw[0] === QUOTE;
+}
+
+/** Absent or `null`. */
+export function isNothing(raw: Buffer | undefined): boolean {
+  return raw === undefined || (raw.length === 4 && raw[0] === 110);
+}
+
+/** Absent, `null`, `""`, or an array or object with nothing in it. */
+export function isEmptyValue(raw: Buffer | undefined): boolean {
+  if (raw === undefined || isNothing(raw)) return true;
+  return raw.length === 2 && (raw[0] === QUOTE || raw[0] === OPEN_ARRAY || raw[0] === OPEN_OBJECT);
+}

@@ -1,0 +1,128 @@
+import { STREAM_INTERRUPTED } from '../../common/errors/catalogue.js';
+import { SseEventTooLargeError } from '../../common/sse/sse-decoder.js';
+import type { AttemptFailure } from '../../contracts/exchange.js';
+import type { RelayedAnswer } from '../continuation/relayed-answer.js';
+import type { SeamTransform } from '../continuation/seam.transform.js';
+import type { StreamPipeline } from '../stream-pipeline.js';
+import type { AnswerHost, AnswerReader, CommitOptions } from './answer-reader.js';
+
+const BLANK_LINE = Buffer.from('\n\n');
+const SWITCHED = Buffer.from(': llm-proxy switched upstream\n\n');
+const DONE = Buffer.from('data: [DONE]\n\n');
+
+export interface ContinuableOptions {
+  readonly answer: RelayedAnswer;
+  readonly seam: SeamTransform;
+  /** Content type to send where the upstream named none. */
+  readonly contentType?: string;
+}
+
+/**
+ * An SSE answer that another upstream may go on with, or that itself goes on with another's: whole events only, through
+ * the pipeline of the attempt, whose last stage is the seam. A continuation says nothing before it has something to say,
+ * so that until then it can be replaced by the next.
+ */
+export class ContinuableReader implements AnswerReader {
+  readonly #pipeline: StreamPipeline;
+  readonly #continuing: boolean;
+  #over = false;
+
+  constructor(
+    private readonly host: AnswerHost,
+    private readonly options: ContinuableOptions,
+  ) {
+    this.#continuing = options.answer.begun;
+    this.#pipeline = host.pipeline();
+  }
+
+  data(chunk: Buffer): boolean {
+    if (this.#over) return true;
+    const first = !this.host.committed && !this.#continuing;
+    if (first) this.host.commit(this.#commitOptions());
+    let out: Buffer | readonly Buffer[] | null;
+    try {
+      out = this.#pipeline.push(chunk);
+    } catch (error) {
+      if (!(error instanceof SseEventTooLargeError)) throw error;
+      this.broken(this.#failure('net_err', 'an event of the stream is too large'));
+      return true;
+    }
+    let more = true;
+    if (out !== null) more = this.#write([out].flat());
+    else if (first) this.host.sink.flush();
+    if (this.options.seam.errorSeen) this.broken(this.#failure('5xx', 'sent an error event'));
+    return more;
+  }
+
+  end(): void {
+    if (this.#over) return;
+    const rest = this.#pipeline.end();
+    if (this.options.seam.errorSeen) {
+      if (rest.length > 0) this.#write(rest);
+      this.broken(this.#failure('5xx', 'sent an error event'));
+      return;
+    }
+    if (this.#continuing && !this.host.committed && rest.length === 0) {
+      this.#over = true;
+      this.host.fail(this.#failure('net_err', 'ended without going on'));
+      return;
+    }
+    this.#over = true;
+    if (!this.host.committed) this.host.commit(this.#commitOptions());
+    this.host.sink.end(rest);
+    this.host.finish('ok');
+  }
+
+  broken(failure: AttemptFailure): void {
+    if (this.#over) return;
+    this.#over = true;
+    if (!this.host.committed) {
+      this.host.fail(failure);
+      return;
+    }
+    const { answer } = this.options;
+    const last = this.#flushed();
+    if (answer.finished) {
+      this.host.sink.end(answer.doneSent ? last : [...last, DONE]);
+      this.host.interrupted(failure, answer.phase);
+    } else if (answer.continuable && this.host.continuable) {
+      if (last.length > 0) this.host.sink.write(last);
+      this.host.suspended(failure, answer.phase);
+    } else {
+      this.host.sink.endInterrupted(Buffer.concat([...last, STREAM_INTERRUPTED]));
+      this.host.interrupted(failure, answer.phase);
+    }
+  }
+
+  stop(): void {
+    this.#over = true;
+  }
+
+  #write(out: readonly Buffer[]): boolean {
+    if (this.host.committed) return this.host.sink.write(out);
+    this.host.commit(this.#commitOptions());
+    return this.host.sink.write([SWITCHED, ...out]);
+  }
+
+  /** What was held back is true text of the upstream; an event that never became whole is none. */
+  #flushed(): Buffer[] {
+    this.options.seam.broken = true;
+    let held: readonly Buffer[] = [];
+    try {
+      held = this.#pipeline.end(true);
+    } catch {
+      // A stage that fails here has said so in the log; what it held is lost, and so is the answer after it.
+      this.options.answer.spoil();
+    }
+    return this.#pipeline.midEvent ? [...held, BLANK_LINE] : [...held];
+  }
+
+  #failure(result: '5xx' | 'net_err', reason: string): AttemptFailure {
+    return { result, status: this.host.status, reason };
+  }
+
+  #commitOptions(): CommitOptions {
+    const { contentType } = this.options;
+    return { kind: 'sse', bodyChanged: true, ...(contentType === undefined ? {} : { contentType }) };
+  }
+}

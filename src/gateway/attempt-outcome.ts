@@ -1,0 +1,23 @@
+import type { HeldAnswer } from './answer/passable-answer.js';
+import type { Attempt, AttemptFailure, AttemptResult } from '../contracts/exchange.js';
+
+/** What came of one attempt. */
+export interface AttemptOutcome {
+  readonly result: AttemptResult;
+  /** Present where the attempt failed. */
+  readonly failure?: AttemptFailure;
+  /** Present where another upstream may be tried. */
+  readonly attempt?: Attempt;
+  /** True when something was sent to the client, which then has all it will get. */
+  readonly answered: boolean;
+  /** True when a part of an answer was sent and another upstream is to go on with it. */
+  readonly suspended?: boolean;
+  /** True where it broke behind the end of the answer, so that the client misses nothing. */
+  readonly complete?: boolean;
+  /** Status sent to the client, or 0. */
+  readonly status: number;
+  /** Time to the first byte of the body; absent where none came. */
+  readonly firstByteMs?: number;
+  /** An error that may be sent to the client if nothing better comes. */
+  readonly held?: HeldAnswer;
+}

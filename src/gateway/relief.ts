@@ -1,0 +1,41 @@
+import type { Exchange } from '../contracts/exchange.js';
+import type { Candidate } from '../routing/candidate.js';
+import type { Claim, ConcurrencyService } from '../upstreams/concurrency/concurrency.service.js';
+import type { Upstream } from '../upstreams/upstream.js';
+
+/**
+ * The next upstream of an exchange, claimed while the present one still keeps its slot: a silent one is given up only
+ * when somebody else has been found (spec 02 §8). Lives for the attempts on one upstream; what it took and nobody used
+ * goes back.
+ */
+export class Relief {
+  #claim: Claim<Candidate> | null = null;
+
+  constructor(
+    private readonly concurrency: ConcurrencyService,
+    private readonly exchange: Pick<Exchange, 'attempts'>,
+    private readonly candidates: readonly Candidate[],
+    /** The one to be relieved, and those before it. */
+    private readonly tried: ReadonlySet<Upstream>,
+    private readonly maxAttempts: number,
+  ) {}
+
+  /** Claims the next one; false where none is free, or where no further attempt is allowed. */
+  take(): boolean {
+    // The attempt that is to be relieved is not among them yet.
+    if (this.exchange.attempts.length + 1 >= this.maxAttempts) return false;
+    this.#claim ??= this.concurrency.claim(this.candidates, this.tried);
+    return this.#claim !== null;
+  }
+
+  /** Hands the claim over: whoever asked releases it. */
+  use(): Claim<Candidate> | null {
+    const claim = this.#claim;
+    this.#claim = null;
+    return claim;
+  }
+
+  release(): void {
+    this.use()?.lease.release();
+  }
+}
