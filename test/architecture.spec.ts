@@ -21,6 +21,7 @@ const LAYERS: Readonly<Record<string, number>> = {
   upstreams: 2,
   routing: 2,
   session: 2,
+  affinity: 2,
   reasoning: 2,
   patching: 2,
   protocols: 2,

@@ -222,6 +222,10 @@ export interface ModelConfig {
   readonly detailed: boolean;
   /** What becomes of a stream that breaks. */
   readonly onInterrupt: 'error' | 'continue';
+  /** A conversation prefers the upstream that served it before. */
+  readonly affinity: boolean;
+  /** How long it waits for that one while it is busy; 0 = not at all. */
+  readonly affinityWaitMs: number;
 }
 
 /** One upstream's place in a model's list. */

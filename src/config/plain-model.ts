@@ -12,5 +12,7 @@ export function plainModel(name: string, upstreams: readonly UpstreamConfig[]): 
     deadlineMs: 0,
     detailed: false,
     onInterrupt: 'error',
+    affinity: false,
+    affinityWaitMs: 0,
   };
 }

@@ -357,6 +357,12 @@ export class AttemptRun implements AnswerListener, AnswerHost, TimerOwner {
     if (contentLength !== undefined) headers.push('content-length', String(contentLength));
     if (kind === 'sse') headers.push('cache-control', 'no-cache', 'x-accel-buffering', 'no');
     headers.push(...this.target.answerHeaders);
+    const { attachment } = this.exchange;
+    if (attachment !== null) {
+      const outcome = attachment.outcomeOf(this.target.candidate, this.target.key?.id ?? null);
+      this.target.series.countAffinity(outcome);
+      if (attachment.told) headers.push('x-llm-proxy-affinity', outcome);
+    }
     const { trailStep } = this.target;
     if (trailStep !== null) {
       const before = trailOf(this.exchange.attempts);

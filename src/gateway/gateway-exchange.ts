@@ -3,6 +3,7 @@ import type { JsonDocument } from '../common/json/json-document.js';
 import type { ModelConfig } from '../config/gateway-config.js';
 import type { AttemptRecord, Exchange } from '../contracts/exchange.js';
 import type { Spending } from '../quotas/spending.js';
+import type { Attachment } from './attachment.js';
 import type { RelayedAnswer } from './continuation/relayed-answer.js';
 
 import type { TooLong } from './too-long.js';
@@ -32,6 +33,8 @@ export class GatewayExchange implements Exchange {
   deadlineAt = Infinity;
   /** Set by the first answer that found the prompt too long. */
   tooLong: TooLong | null = null;
+  /** What ties it to who served its conversation before; null where the model has no affinity. */
+  attachment: Attachment | null = null;
   /** What the client has of a stream that another upstream may go on with; null = a break is final. */
   relayed: RelayedAnswer | null = null;
   #model: ModelConfig | null = null;

@@ -1,12 +1,14 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { PROBE_SENDER } from '../contracts/ports.js';
+import { AffinityModule } from '../affinity/affinity.module.js';
 import { PatchingModule } from '../patching/patching.module.js';
 import { QuotasModule } from '../quotas/quotas.module.js';
 import { ReasoningModule } from '../reasoning/reasoning.module.js';
 import { RoutingModule } from '../routing/routing.module.js';
 import { SessionModule } from '../session/session.module.js';
 import { UpstreamsModule } from '../upstreams/upstreams.module.js';
+import { AffinityDesk } from './affinity-desk.js';
 import { AnswerStages } from './answer-stages.js';
 import { AttemptRunner } from './attempt.runner.js';
 import { AttemptShaper } from './attempt.shaper.js';
@@ -26,6 +28,7 @@ import { UpstreamAttempts } from './upstream-attempts.js';
 /** The engine, and the built-in interceptors that it finds like any plugin's. */
 @Module({
   imports: [
+    AffinityModule,
     DiscoveryModule,
     UpstreamsModule,
     RoutingModule,
@@ -35,6 +38,7 @@ import { UpstreamAttempts } from './upstream-attempts.js';
     SessionModule,
   ],
   providers: [
+    AffinityDesk,
     AnswerStages,
     AttemptRunner,
     AttemptShaper,

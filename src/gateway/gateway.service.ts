@@ -24,6 +24,7 @@ import type { ModelRoute } from '../routing/model-route.js';
 import { RoutingService } from '../routing/routing.service.js';
 import { type Claim, ConcurrencyService } from '../upstreams/concurrency/concurrency.service.js';
 import type { Upstream } from '../upstreams/upstream.js';
+import { AffinityDesk } from './affinity-desk.js';
 import { candidateReport } from './candidate-report.js';
 import type { Stage } from './compiled-target.js';
 import type { Ending } from './ending.js';
@@ -50,6 +51,7 @@ export class GatewayService {
   constructor(
     @Inject(CLOCK) private readonly clock: Clock,
     private readonly routing: RoutingService,
+    private readonly affinity: AffinityDesk,
     private readonly concurrency: ConcurrencyService,
     private readonly upstreams: UpstreamAttempts,
     private readonly pipelines: PipelineCompiler,
@@ -69,7 +71,8 @@ export class GatewayService {
     try {
       const route = this.#route(exchange);
       if (this.pipelines.onRequest !== null) await this.#requestStages(exchange, this.pipelines.onRequest);
-      const plan = this.routing.plan(route, exchange);
+      let plan = this.routing.plan(route, exchange);
+      if (plan.model.affinity) plan = this.affinity.attach(exchange, plan);
       if (plan.model.onInterrupt === 'continue') exchange.relayed = RelayedAnswer.of(exchange.body);
       ending = await this.#attempts(exchange, plan, sink);
     } catch (error) {

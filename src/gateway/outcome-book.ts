@@ -53,6 +53,7 @@ export class OutcomeBook {
     if (result === 'ok') {
       upstream.succeeded();
       target.key?.worked(upstream.id);
+      exchange.attachment?.served(target.candidate, target.key?.id ?? null);
     }
     const failed = failure !== undefined && result !== 'cancelled';
     if (lease.trial) this.log.tried(exchange.id, target.logged, result, failed);

@@ -68,7 +68,8 @@ export class UpstreamAttempts {
     keys: UpstreamKeys,
   ): Promise<Ending | null> {
     const { errors } = candidate.upstream.config.provider;
-    const walk = new KeyWalk(keys, errors?.serverError.retries ?? 0);
+    const preferred = exchange.attachment?.keyAt(candidate) ?? null;
+    const walk = new KeyWalk(keys, errors?.serverError.retries ?? 0, preferred);
     for (let key = walk.key; key !== null; key = walk.key) {
       const target = this.pipelines.target(candidate, key);
       const outcome = await this.#attempt(exchange, target, lease.trial, sink, relief);

@@ -20,6 +20,7 @@ type Usage = Readonly<Record<string, unknown>>;
  */
 export class UsageObserver implements StreamObserver {
   readonly needles = NEEDLES;
+  #cached: unknown;
   #complete = false;
   #last: Map<string, number> | null = null;
 
@@ -49,7 +50,7 @@ export class UsageObserver implements StreamObserver {
   settle(series: AttemptSeries): void {
     if (this.#last === null) return;
     const { input, output } = this.tokens;
-    series.countTokens(input, output);
+    series.countTokens(input, output, this.#cached);
   }
 
   #read(document: JsonDocument): void {
@@ -72,6 +73,7 @@ export class UsageObserver implements StreamObserver {
 
   #keep(usage: Usage): void {
     this.#last ??= new Map();
+    this.#cached = cachedOf(usage) ?? this.#cached;
     for (const name of COUNTED) {
       const value = usage[name];
       if (typeof value === 'number' && Number.isFinite(value) && value >= 0) this.#last.set(name, value);
@@ -89,4 +91,14 @@ export class UsageObserver implements StreamObserver {
 
 function isUsage(value: unknown): value is Usage {
   return typeof value === 'object' && value !== null;
+}
+
+/** As OpenAI says it, as Anthropic does, as DeepSeek does. */
+function cachedOf(usage: Usage): unknown {
+  const details = usage['prompt_tokens_details'] ?? usage['input_tokens_details'];
+  if (typeof details === 'object' && details !== null) {
+    const { cached_tokens: cached } = details as Record<string, unknown>;
+    if (cached !== undefined && cached !== null) return cached;
+  }
+  return usage['cache_read_input_tokens'] ?? usage['prompt_cache_hit_tokens'];
 }

@@ -6,7 +6,7 @@ import {
   type ExchangeInterceptor,
   type Target,
 } from '../contracts/interceptor.js';
-import { SessionChain } from './session-chain.js';
+import { HistoryChain } from '../common/history/history-chain.js';
 import { SessionRegistry } from './session.registry.js';
 
 const NOTE = Symbol('session-header');
@@ -31,7 +31,7 @@ export class SessionInterceptor implements ExchangeInterceptor {
     if (name === null) return;
     const messages = body.raw('messages');
     if (messages?.[0] !== 0x5b) return;
-    const id = probe ? SessionChain.idOf(messages) : this.#idFor(exchange, messages);
+    const id = probe ? HistoryChain.idOf(messages) : this.#idFor(exchange, messages);
     if (id !== undefined) headers.set(name, id);
   }
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { canonOf } from './canon.js';
-import { hexOf, SessionChain } from './session-chain.js';
+import { canonOf } from '../common/history/canon.js';
+import { hexOf, HistoryChain } from '../common/history/history-chain.js';
 import { SessionRegistry, type SessionLimits } from './session.registry.js';
 
 interface Message {
@@ -126,7 +126,7 @@ describe('SessionRegistry', () => {
   });
 });
 
-describe('SessionChain', () => {
+describe('HistoryChain', () => {
   it('gives the same hashes whether it starts anew or goes on, wherever the history changed', () => {
     const pad = 'p'.repeat(600);
     const text = fc.constantFrom(pad, 'a', 'b', `${pad}é"\\`, '}]');
@@ -141,7 +141,7 @@ describe('SessionChain', () => {
     const turns = fc.array(fc.tuple(fc.nat(12), fc.array(message, { maxLength: 8 })), { maxLength: 8 });
     fc.assert(
       fc.property(turns, fc.constantFrom('', ' ', '\n  '), (list, space) => {
-        const remembering = new SessionChain();
+        const remembering = new HistoryChain('first_user');
         let history: unknown[] = [];
         for (const [keep, added] of list) {
           history = [...history.slice(0, keep), ...added];
@@ -149,7 +149,7 @@ describe('SessionChain', () => {
             `[${space}${history.map((m) => JSON.stringify(m)).join(`${space},${space}`)}${space}]`,
           );
           const known = remembering.follow(array);
-          const whole = new SessionChain().follow(array, true);
+          const whole = new HistoryChain('first_user').follow(array, true);
           if (whole === undefined) expect(known).toBeUndefined();
           else expect(known?.digests).toEqual(whole.digests.slice(-known!.digests.length));
           if (known?.resumed === false) expect(known.digests.length).toBe(whole?.digests.length);
@@ -160,7 +160,7 @@ describe('SessionChain', () => {
   });
 
   it('remembers a point from which many histories branch', () => {
-    const chain = new SessionChain();
+    const chain = new HistoryChain('first_user');
     const trunk = [user('x'.repeat(2000)), assistant('a')];
     chain.follow(bytes(trunk));
     for (let i = 0; i < 40; i++) {
@@ -169,7 +169,7 @@ describe('SessionChain', () => {
   });
 
   it('goes on where it stopped', () => {
-    const chain = new SessionChain();
+    const chain = new HistoryChain('first_user');
     const history = Array.from({ length: 20 }, (_, i) => user(`${'x'.repeat(200)}${i}`));
     expect(chain.follow(bytes(history))?.resumed).toBe(false);
     const again = chain.follow(bytes(history));
@@ -178,7 +178,7 @@ describe('SessionChain', () => {
     const moved = [...history.slice(0, 18), user(history[18]!.content, { cache_control: {} }), user('c')];
     const resumed = chain.follow(bytes(moved));
     expect([resumed?.resumed, resumed?.digests.length]).toEqual([true, 5]);
-    expect(SessionChain.idOf(bytes(moved))).toBe(hexOf(resumed!.digests.at(-1)!));
+    expect(HistoryChain.idOf(bytes(moved))).toBe(hexOf(resumed!.digests.at(-1)!));
   });
 });
 

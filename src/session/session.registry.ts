@@ -1,5 +1,5 @@
 import type { Clock } from '../common/time/clock.js';
-import { hexOf, SessionChain, type Chain } from './session-chain.js';
+import { hexOf, HistoryChain, type Chain } from '../common/history/history-chain.js';
 
 const SESSION_LIMIT = 1000;
 const IDLE_MS = 6 * 60 * 60 * 1000;
@@ -27,7 +27,7 @@ export interface SessionLimits {
  * only, never a word of a message. Lives as long as the service; a restart begins anew.
  */
 export class SessionRegistry {
-  readonly #chain = new SessionChain();
+  readonly #chain = new HistoryChain('first_user');
   /** Least recently used first. */
   readonly #sessions = new Map<string, Session>();
   readonly #prefixes = new Map<string, Session>();

@@ -161,6 +161,8 @@ function buildModel(section: ModelSection, upstreams: ReadonlyMap<string, Upstre
     deadlineMs: durationOf(section.deadline)?.ms ?? 0,
     detailed: section.order !== undefined || (section.upstreams ?? []).some(isDetailed),
     onInterrupt: section.on_interrupt ?? 'error',
+    affinity: section.affinity === 'session',
+    affinityWaitMs: durationOf(section.affinity_wait)?.ms ?? 0,
   };
 }
 

@@ -7,7 +7,7 @@ import type { Entries } from './read-entries.js';
 /** Reasoning models are silent that long between two bytes without being broken. */
 const SHORT_IDLE_MS = 10_000;
 
-/** Warns of settings for streams that do what they say, but hardly what was meant. */
+/** Warns of settings for streams and conversations that do what they say, but hardly what was meant. */
 export function checkStreams(entries: Entries, findings: Findings): void {
   const { providers, upstreams, models } = entries;
   for (const { index, section } of providers ?? [])
@@ -20,6 +20,8 @@ export function checkStreams(entries: Entries, findings: Findings): void {
     if ((section.prefill ?? ofProvider.get(section.provider) ?? false) !== false) prefilled.add(section.id);
   }
   for (const { index, section } of models ?? []) {
+    if (section.affinity_wait !== undefined && section.affinity !== 'session')
+      findings.warning(['models', index, 'affinity_wait'], 'has no effect without affinity: session');
     if (section.on_interrupt !== 'continue' || !Array.isArray(section.upstreams)) continue;
     const ids = section.upstreams.map((entry) =>
       entry instanceof ModelEntrySection ? entry.upstream : entry,

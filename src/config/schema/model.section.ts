@@ -1,8 +1,8 @@
 import type { PlainObject } from '../loader/plain-object.js';
 import { ModelEntrySection } from './model-entry.section.js';
 import { count } from './number-rules.js';
+import { word } from './recovery-rules.js';
 import { Setting } from './setting.js';
-import { onInterrupt } from './stream-rules.js';
 import { jsonObject, textsOrSections } from './structure-rules.js';
 import { text } from './text-rules.js';
 import { duration } from './tolerant-rules.js';
@@ -59,11 +59,29 @@ export class ModelSection {
   patch?: PlainObject;
 
   @Setting({
-    rule: onInterrupt,
+    rule: word(['error', 'continue']),
     default: 'error',
     example: 'continue',
     description:
       'When a stream breaks: error = the client is told; continue = another upstream that is declared prefill goes on.',
   })
   on_interrupt?: 'error' | 'continue';
+
+  @Setting({
+    rule: word(['off', 'session']),
+    default: 'off',
+    example: 'session',
+    description:
+      'session = a conversation prefers the upstream that served it before, which has it in its cache.',
+  })
+  affinity?: 'off' | 'session';
+
+  @Setting({
+    rule: duration,
+    tolerated: true,
+    default: 'PT0S',
+    example: 'PT2S',
+    description: 'With affinity: how long a request waits for that upstream while it is busy.',
+  })
+  affinity_wait?: unknown;
 }

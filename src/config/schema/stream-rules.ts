@@ -1,5 +1,5 @@
 import { isPlainObject } from '../loader/plain-object.js';
-import { kindOf, show, simpleRule, type Rule, type RuleFinding } from './rule.js';
+import { show, type Rule, type RuleFinding } from './rule.js';
 import { jsonObject } from './structure-rules.js';
 
 const MERGED = ['message', 'body'] as const;
@@ -30,8 +30,3 @@ export const prefill: Rule = {
     });
   },
 };
-
-export const onInterrupt: Rule = simpleRule('onInterrupt', { enum: ['error', 'continue'] }, (value) => {
-  if (value === 'error' || value === 'continue') return null;
-  return `must be error or continue, not ${typeof value === 'string' ? show(value) : kindOf(value)}`;
-});

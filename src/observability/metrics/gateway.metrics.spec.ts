@@ -49,10 +49,10 @@ describe('GatewayMetrics', () => {
     const { metrics, lines } = setUp();
     const series = metrics.attempts('m', 'u', 'p');
     for (const wrong of [-1, 0, NaN, Infinity, '5', null, undefined, {}, true, 10n])
-      series.countTokens(wrong, wrong);
-    expect((await lines()).some((line) => line.startsWith('llm_proxy_tokens_total'))).toBe(false);
-    series.countTokens(7, undefined);
-    series.countTokens(1.5, 2);
+      series.countTokens(wrong, wrong, wrong);
+    expect((await lines()).some((line) => line.includes('_tokens_total{'))).toBe(false);
+    series.countTokens(7, undefined, undefined);
+    series.countTokens(1.5, 2, undefined);
     expect(await lines()).toEqual(
       expect.arrayContaining([
         'llm_proxy_tokens_total{model="m",upstream="u",direction="input"} 8.5',

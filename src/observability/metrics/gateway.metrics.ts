@@ -18,19 +18,29 @@ export interface UpstreamState {
 /** What a stream had said when it broke. */
 export type InterruptionPhase = 'before_content' | 'content' | 'tool_calls' | 'after_finish';
 
+/** Whether a conversation stayed where it was served before. */
+export type AffinityOutcome = 'hit' | 'moved' | 'new';
+
 /** The series of one model at one upstream, held by whoever serves it. */
 export class AttemptSeries {
   readonly #results = new Map<AttemptResult, CounterSeries>();
   #inputTokens: CounterSeries | null = null;
   #outputTokens: CounterSeries | null = null;
+  #cachedTokens: CounterSeries | null = null;
 
   constructor(
     private readonly resultOf: (result: AttemptResult) => CounterSeries,
     readonly duration: HistogramSeries,
     readonly firstByte: HistogramSeries,
     private readonly tokensOf: (direction: 'input' | 'output') => CounterSeries,
+    private readonly affinityOf: (outcome: AffinityOutcome) => CounterSeries,
+    private readonly cachedTokensOf: () => CounterSeries,
     private readonly interruptionsOf: (phase: InterruptionPhase) => CounterSeries,
   ) {}
+
+  countAffinity(outcome: AffinityOutcome): void {
+    this.affinityOf(outcome).add();
+  }
 
   countInterruption(phase: InterruptionPhase): void {
     this.interruptionsOf(phase).add();
@@ -43,7 +53,8 @@ export class AttemptSeries {
   }
 
   /** Only finite, positive numbers are believed. */
-  countTokens(input: unknown, output: unknown): void {
+  countTokens(input: unknown, output: unknown, cached: unknown): void {
+    if (isCount(cached)) (this.#cachedTokens ??= this.cachedTokensOf()).add(cached);
     if (isCount(input)) (this.#inputTokens ??= this.tokensOf('input')).add(input);
     if (isCount(output)) (this.#outputTokens ??= this.tokensOf('output')).add(output);
   }
@@ -62,6 +73,8 @@ export class GatewayMetrics {
   readonly #duration: HistogramFamily;
   readonly #firstByte: HistogramFamily;
   readonly #failures: CounterFamily;
+  readonly #affinity: CounterFamily;
+  readonly #cachedTokens: CounterFamily;
   readonly #interruptions: CounterFamily;
   readonly #pluginErrors: CounterFamily;
   #upstreams: () => Iterable<UpstreamState> = () => [];
@@ -99,6 +112,16 @@ export class GatewayMetrics {
       'provider',
       'class',
     ]);
+    this.#affinity = counter(
+      'llm_proxy_affinity_total',
+      'Requests of models with affinity, by whether their conversation stayed where it was.',
+      ['model', 'outcome'],
+    );
+    this.#cachedTokens = counter(
+      'llm_proxy_cached_tokens_total',
+      'Input tokens that upstreams reported as taken from a cache.',
+      ['model', 'upstream'],
+    );
     this.#interruptions = counter(
       'llm_proxy_stream_interrupted_total',
       'Streams that broke after they had begun, by what they had said; those a client left do not count.',
@@ -127,6 +150,8 @@ export class GatewayMetrics {
       this.#duration.with(model, upstream),
       this.#firstByte.with(model, upstream),
       (direction) => this.#tokens.with(model, upstream, direction),
+      (outcome) => this.#affinity.with(model, outcome),
+      () => this.#cachedTokens.with(model, upstream),
       (phase) => this.#interruptions.with(upstream, phase),
     );
   }

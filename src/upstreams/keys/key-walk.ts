@@ -19,13 +19,19 @@ export class KeyWalk {
   #broken = false;
   #retried = false;
 
-  /** `retries`: at once, after an error of the upstream itself. */
+  /**
+   * `retries`: at once, after an error of the upstream itself. `preferred`: id of the key to begin with, where it can be
+   * used; null = the one whose turn it is.
+   */
   constructor(
     private readonly keys: UpstreamKeys,
     retries: number,
+    preferred: string | null = null,
   ) {
     this.#retries = retries;
-    this.#key = this.#take();
+    const first = preferred === null ? null : keys.named(preferred);
+    if (first === null) this.#key = this.#take();
+    else this.#tried.add((this.#key = first));
   }
 
   /** Null: none can be used, or the walk is over. */

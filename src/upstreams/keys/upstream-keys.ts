@@ -58,6 +58,13 @@ export class UpstreamKeys implements Gate {
     return null;
   }
 
+  /** The key of this id where it can be used now; nobody's turn is taken. */
+  named(id: string): PoolKey | null {
+    const key = this.keys.find((one) => one.id === id);
+    if (key === undefined || key.dead(this.wallClock)) return null;
+    return key.restingMs(this.upstream, this.clock.now()) > 0 ? null : key;
+  }
+
   /** A key that can be used now, without taking its turn: for probes. */
   peek(): PoolKey | null {
     const next = this.#next;

@@ -1,6 +1,6 @@
 import { createHash, hash as sha256 } from 'node:crypto';
-import { JsonDocument } from '../common/json/json-document.js';
-import { JsonSyntaxError } from '../common/json/json-syntax-error.js';
+import { JsonDocument } from '../json/json-document.js';
+import { JsonSyntaxError } from '../json/json-syntax-error.js';
 import { canonOf } from './canon.js';
 import { MessageScan } from './message-scan.js';
 import { ResumePoints, type Resumption } from './resume-points.js';
@@ -19,12 +19,16 @@ export interface Chain {
   readonly resumed: boolean;
 }
 
+/** Where a chain begins: at the first user message (the first of all where there is none), or at the first message. */
+export type ChainStart = 'first_user' | 'first';
+
 /**
- * Computes `h(0) = SHA-256(canon(m0))`, `h(i) = SHA-256(h(i-1) ‖ canon(mi))` over the messages from the first user
- * message on (spec 01 §6). Owns the memory of where it stopped in earlier histories, lives as long as the service.
+ * Computes `h(0) = SHA-256(canon(m0))`, `h(i) = SHA-256(h(i-1) ‖ canon(mi))` over the messages of a history. Owns the memory of where it stopped in earlier histories, lives as long as the service.
  */
-export class SessionChain {
+export class HistoryChain {
   readonly #points = new ResumePoints();
+
+  constructor(private readonly start: ChainStart) {}
 
   /**
    * The chain of this `messages` array, as far as it is new; undefined where there is no message.
@@ -33,7 +37,7 @@ export class SessionChain {
   follow(messages: Buffer, fresh = false): Chain | undefined {
     const scan = new MessageScan(messages);
     try {
-      const first = startOfChain(scan);
+      const first = this.start === 'first' ? 0 : startOfChain(scan);
       if (scan.item(first) === undefined) return undefined;
       const history = messages.subarray(scan.start(first));
       const found = fresh ? undefined : this.#points.find(history);
@@ -46,9 +50,9 @@ export class SessionChain {
     }
   }
 
-  /** Hash of the whole history without remembering anything. */
+  /** Hash of the whole history from its first user message on, without remembering anything. */
   static idOf(messages: Buffer): string | undefined {
-    const digest = new SessionChain().follow(messages, true)?.digests.at(-1);
+    const digest = new HistoryChain('first_user').follow(messages, true)?.digests.at(-1);
     return digest === undefined ? undefined : hexOf(digest);
   }
 

@@ -1,6 +1,6 @@
-import { ByteSource } from '../common/json/byte-source.js';
-import { OPEN_ARRAY } from '../common/json/json-bytes.js';
-import { JsonScanner } from '../common/json/json-scanner.js';
+import { ByteSource } from '../json/byte-source.js';
+import { OPEN_ARRAY } from '../json/json-bytes.js';
+import { JsonScanner } from '../json/json-scanner.js';
 
 const STEP_BYTES = 8 * 1024;
 

@@ -24,6 +24,17 @@ export function canonOf(raw: Buffer): string {
   }
 }
 
+/** The canonical text of any JSON value, by the same rules; bytes that are no JSON stand for themselves. */
+export function canonOfValue(raw: Buffer): string {
+  const bytes = raw.toString('utf8');
+  try {
+    return sorted(JSON.parse(bytes));
+  } catch {
+    // Broken inside, or nested too deeply for us.
+    return bytes;
+  }
+}
+
 function sorted(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map(sorted).join(',')}]`;

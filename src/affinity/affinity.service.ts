@@ -1,0 +1,25 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { Exchange } from '../contracts/exchange.js';
+import { AffinityRegistry, type Place, type Recollection } from './affinity.registry.js';
+import { Scopes } from './scope.js';
+
+const OPEN_ARRAY = 0x5b;
+
+/** Finds where a conversation was served, and remembers where it was. Keeps nothing itself. */
+@Injectable()
+export class AffinityService {
+  readonly #scopes = new Scopes();
+
+  constructor(@Inject(AffinityRegistry) private readonly registry: AffinityRegistry) {}
+
+  /** `consumer`: '' where callers are not told apart. Null where the request has no messages to know it by. */
+  recall({ body, model }: Exchange, consumer: string): Recollection | null {
+    const messages = body.raw('messages');
+    if (messages?.[0] !== OPEN_ARRAY) return null;
+    return this.registry.recall(this.#scopes.of(consumer, model.name, body.raw('tools')), messages);
+  }
+
+  remember(recollection: Recollection, place: Place): void {
+    this.registry.remember(recollection, place);
+  }
+}

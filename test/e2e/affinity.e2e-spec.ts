@@ -1,0 +1,180 @@
+import { describe, expect, it } from 'vitest';
+import { completion, delta, DONE, event, finish } from '../support/answers.js';
+import type { RawAnswer } from '../support/raw-client.js';
+import { stage, type Stage, type StageOptions } from '../support/stage.js';
+import { gate } from '../support/wait-for.js';
+
+const attached: StageOptions = {
+  upstreams: 2,
+  upstream: { max_concurrency: 1 },
+  model: { affinity: 'session' },
+};
+
+/** The n-th turn of a conversation: its first question is turn 0. */
+function turn(n: number, name = 'x'): { messages: object[] } {
+  const messages = Array.from({ length: 2 * n + 1 }, (_, i) =>
+    i % 2 === 0
+      ? { role: 'user', content: `${name} question ${i}` }
+      : { role: 'assistant', content: `${name} answer ${i}` },
+  );
+  return { messages };
+}
+
+const told = (answer: RawAnswer): [string | undefined, string | undefined] => [
+  answer.header('x-llm-proxy-upstream'),
+  answer.header('x-llm-proxy-affinity'),
+];
+
+/** Does this while somebody else holds `a`. */
+async function whileBusy<T>(set: Stage, work: () => Promise<T>): Promise<T> {
+  const busy = gate();
+  set.a.next(async (_r, answer) => {
+    await busy.opened;
+    await answer.json(200, completion());
+  });
+  const count = set.a.chats.length;
+  const other = set.chat({ messages: [{ role: 'user', content: `somebody else ${count}` }] });
+  await set.a.chat(count);
+  const result = await work();
+  busy.open();
+  await other.end();
+  return result;
+}
+
+const outcomes = async (set: Stage): Promise<Record<string, number>> => {
+  const found = (await set.gateway.metrics()).find('llm_proxy_affinity_total', { model: 'm' });
+  return Object.fromEntries(found.map(({ labels, value }) => [labels['outcome'], value]));
+};
+
+describe('affinity: session', () => {
+  it('a conversation stays where it was served, although the first upstream is free again', async () => {
+    const set = await stage(attached);
+    expect(told(await whileBusy(set, () => set.chat(turn(0)).end()))).toEqual(['b', 'new']);
+    expect(told(await set.chat(turn(1)).end())).toEqual(['b', 'hit']);
+    expect(told(await set.stream(turn(2)).end())).toEqual(['b', 'hit']);
+    expect(told(await set.chat(turn(0, 'y')).end())).toEqual(['a', 'new']);
+    // The other request was new as well.
+    expect(await outcomes(set)).toEqual({ new: 3, hit: 2 });
+  });
+
+  it('moves where its upstream is busy, and stays there', async () => {
+    const set = await stage(attached);
+    expect(told(await set.chat(turn(0)).end())).toEqual(['a', 'new']);
+    expect(told(await whileBusy(set, () => set.chat(turn(1)).end()))).toEqual(['b', 'moved']);
+    expect(told(await set.chat(turn(2)).end())).toEqual(['b', 'hit']);
+  });
+
+  it('moves where its upstream fails or rests, and only a success moves it', async () => {
+    const set = await stage({ ...attached, provider: { backoff: 'PT1M', probe_interval: 'PT0S' } });
+    await set.chat(turn(0)).end();
+    set.a.next((_r, answer) => answer.error(503));
+    set.b.next((_r, answer) => answer.error(400));
+    const refused = await set.chat(turn(1)).end();
+    expect([refused.status, ...told(refused)]).toEqual([400, 'b', 'moved']);
+    // It rests: the next turn moves at once.
+    expect(told(await set.chat(turn(1)).end())).toEqual(['b', 'moved']);
+    expect(told(await set.chat(turn(2)).end())).toEqual(['b', 'hit']);
+  });
+
+  it('a stream that broke moves nobody', async () => {
+    const set = await stage(attached);
+    set.a.next(async (_r, answer) => {
+      await answer.sseHead();
+      await answer.write(delta('half'));
+      answer.reset();
+    });
+    await set.stream(turn(0)).end();
+    expect(told(await whileBusy(set, () => set.chat(turn(0)).end()))).toEqual(['b', 'new']);
+  });
+
+  it('a continued stream lives where it ended', async () => {
+    const set = await stage({
+      ...attached,
+      upstream: { prefill: true },
+      model: { affinity: 'session', on_interrupt: 'continue' },
+    });
+    set.a.next(async (_r, answer) => {
+      await answer.sseHead();
+      await answer.write(delta('half'));
+      answer.reset();
+    });
+    set.b.next((_r, answer) => answer.sse([delta(' and half'), finish(), DONE]));
+    expect(told(await set.stream(turn(0)).end())).toEqual(['a', 'new']);
+    expect(told(await set.chat(turn(1)).end())).toEqual(['b', 'hit']);
+  });
+
+  it('reorders inside a tier only', async () => {
+    const set = await stage({
+      ...attached,
+      upstreams: 3,
+      model: {
+        affinity: 'session',
+        upstreams: [
+          { upstream: 'a', tier: 1 },
+          { upstream: 'b', tier: 2 },
+          { upstream: 'c', tier: 2 },
+        ],
+      },
+    });
+    set.a.next((_r, answer) => answer.error(503));
+    set.b.next((_r, answer) => answer.error(503));
+    expect(told(await set.chat(turn(0)).end())).toEqual(['c', 'new']);
+    expect(told(await set.chat(turn(1)).end())).toEqual(['a', 'moved']);
+    set.a.next((_r, answer) => answer.error(503));
+    expect(told(await set.chat(turn(0)).end())).toEqual(['b', 'moved']);
+  });
+
+  it('other tools, another system prompt and another model are other conversations', async () => {
+    const set = await stage({
+      ...attached,
+      file: () => ({
+        models: [
+          { name: 'm', upstreams: ['a', 'b'], affinity: 'session' },
+          { name: 'n', upstreams: ['a', 'b'], affinity: 'session' },
+        ],
+      }),
+    });
+    await whileBusy(set, () => set.chat(turn(0)).end());
+    expect(told(await set.chat({ ...turn(1), model: 'n' }).end())).toEqual(['a', 'new']);
+    expect(told(await set.chat({ ...turn(1), tools: [{ type: 'function' }] }).end())).toEqual(['a', 'new']);
+    const messages = [{ role: 'system', content: 'Be brief.' }, ...turn(1).messages];
+    expect(told(await set.chat({ messages }).end())).toEqual(['a', 'new']);
+    expect(told(await set.chat(turn(1)).end())).toEqual(['b', 'hit']);
+  });
+
+  it('a request without messages is new each time', async () => {
+    const set = await stage(attached);
+    for (let i = 0; i < 2; i++)
+      expect(told(await set.chat({ messages: 'none' }).end())).toEqual(['a', 'new']);
+  });
+
+  it('is told to nobody where nothing is exposed, and is not there without the key', async () => {
+    const hidden = await stage({ ...attached, server: { expose: 'none' } });
+    expect(told(await hidden.chat(turn(0)).end())).toEqual([undefined, undefined]);
+    expect(await outcomes(hidden)).toEqual({ new: 1 });
+    const set = await stage({ ...attached, model: {} });
+    await whileBusy(set, () => set.chat(turn(0)).end());
+    expect(told(await set.chat(turn(1)).end())).toEqual(['a', undefined]);
+    expect(await outcomes(set)).toEqual({});
+  });
+});
+
+describe('llm_proxy_cached_tokens_total', () => {
+  it.each<[string, object, number]>([
+    ['OpenAI', { prompt_tokens: 9, prompt_tokens_details: { cached_tokens: 5 } }, 5],
+    ['Anthropic', { input_tokens: 9, cache_read_input_tokens: 6 }, 6],
+    ['DeepSeek', { prompt_tokens: 9, prompt_cache_hit_tokens: 7 }, 7],
+    ['nobody', { prompt_tokens: 9, prompt_tokens_details: null }, 0],
+    ['a liar', { prompt_tokens_details: { cached_tokens: -1 } }, 0],
+  ])('counts what %s reports, in streams and whole answers', async (_name, usage, cached) => {
+    const set = await stage();
+    set.a.next(
+      (_r, answer) => answer.json(200, completion('hello', {}, { usage })),
+      (_r, answer) => answer.sse([delta('a'), event({ choices: [], usage }), DONE]),
+    );
+    await set.chat().end();
+    await set.stream().end();
+    const metrics = await set.gateway.metrics();
+    expect(metrics.sum('llm_proxy_cached_tokens_total', { model: 'm', upstream: 'a' })).toBe(2 * cached);
+  });
+});
