@@ -150,6 +150,7 @@ export interface KeyConfig {
   /** Wall clock: the first millisecond at which it is not valid any more. */
   readonly expiresAtMs: number | null;
   readonly disabled: boolean;
+  readonly quota: readonly QuotaConfig[];
 }
 
 /** What rests after which class of error, and for how long. A rest of 0 is none. */

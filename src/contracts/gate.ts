@@ -1,4 +1,4 @@
-import type { ModelConfig, ModelEntryConfig } from '../config/gateway-config.js';
+import type { KeyConfig, ModelConfig, ModelEntryConfig } from '../config/gateway-config.js';
 
 /** Why a candidate was not tried, as `error.attempts` and the log name it. */
 export type SkipReason = 'cooling' | 'quota' | 'busy' | 'no_key' | 'tier' | 'hint';
@@ -16,8 +16,16 @@ export interface Gate {
 /** Injection token of the {@link GateSource}. */
 export const GATE_SOURCE = Symbol.for('llm-proxy:gate-source');
 
-/** Knows the gate before an entry of a model. */
+/** A gate that windows of time close and open. */
+export interface WindowGate extends Gate {
+  /** Time until its longest window turns. */
+  turnsInMs(): number;
+}
+
+/** Knows the gates of quotas. */
 export interface GateSource {
-  /** Null = nothing closes it. Asked once for each candidate. */
+  /** Before an entry of a model; null = nothing closes it. Asked once for each candidate. */
   gateOf(model: ModelConfig, entry: ModelEntryConfig): Gate | null;
+  /** Before a key of a pool, the same way. */
+  gateOfKey(provider: string, key: KeyConfig): WindowGate | null;
 }

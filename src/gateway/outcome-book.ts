@@ -98,8 +98,8 @@ export class OutcomeBook {
   ): Following {
     const { upstream } = target.candidate;
     const rules = upstream.config.provider.errors;
-    // Spec 02 §4: quotas of a key have no say here yet, so no window turns.
-    const rest = rules === null ? null : restOf(failure.class, rules, failure.retryAfterMs, null);
+    const windowMs = target.key?.gate?.turnsInMs() ?? null;
+    const rest = rules === null ? null : restOf(failure.class, rules, failure.retryAfterMs, windowMs);
     if (rest !== null) this.#rest(target, rest);
     const next = answered
       ? 'answer interrupted'

@@ -79,7 +79,7 @@ export class PipelineCompiler {
       series: this.metrics.attempts(model.name, config.id, provider.id),
       logged: shownTarget(model.name, config.id, provider.id, shownKey),
       modelBytes: Buffer.from(JSON.stringify(config.model)),
-      quota: quotaOf(candidate),
+      quota: quotaOf(candidate, key),
       asksUsage: provider.asksUsage,
       path: `${upstream.client.basePath}/chat/completions`,
       fixedHeaderNames: fixedNames,
@@ -97,8 +97,11 @@ export class PipelineCompiler {
   }
 }
 
-function quotaOf({ gates }: Candidate): QuotaSet | null {
-  return gates?.find((gate) => gate instanceof QuotaSet) ?? null;
+/** Of the candidate and of the key together. */
+function quotaOf({ gates }: Candidate, key: PoolKey | null): QuotaSet | null {
+  const sets = [...(gates ?? []), key?.gate].filter((gate) => gate instanceof QuotaSet);
+  const [first, ...others] = sets;
+  return first === undefined ? null : others.reduce((all, set) => all.and(set), first);
 }
 
 function stages<K extends keyof ExchangeInterceptor>(

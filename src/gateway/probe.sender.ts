@@ -50,7 +50,7 @@ export class GatewayProbeSender implements ProbeSender {
     const windowMs = upstream.firstByteTimeoutMs > 0 ? upstream.firstByteTimeoutMs : DEFAULT_WINDOW_MS;
     try {
       const target = this.#target(upstream);
-      if (target === null) return false;
+      if (target === null) return null;
       if (upstream.probe.mode === 'get') {
         const { client } = target.candidate.upstream;
         const request = getProbeRequest(target, upstream.probe.path);

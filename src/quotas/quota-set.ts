@@ -1,5 +1,5 @@
 import type { WallClock } from '../common/time/clock.js';
-import type { Gate } from '../contracts/gate.js';
+import type { WindowGate } from '../contracts/gate.js';
 import type { QuotaMeter } from './quota-meter.js';
 import { QuotaTicket } from './quota-ticket.js';
 
@@ -7,7 +7,7 @@ import { QuotaTicket } from './quota-ticket.js';
  * All quotas that one request counts against: those of its provider, key, upstream and entry, or those of its consumer.
  * Made once; owns nothing but the list, since other sets share its meters.
  */
-export class QuotaSet implements Gate {
+export class QuotaSet implements WindowGate {
   readonly reason = 'quota';
   /** Whether the tokens of a request matter. */
   readonly countsTokens: boolean;
@@ -18,6 +18,11 @@ export class QuotaSet implements Gate {
     private readonly wallClock: WallClock,
   ) {
     this.countsTokens = meters.some(({ quota }) => quota.unit === 'tokens');
+  }
+
+  /** Both together. */
+  and(other: QuotaSet): QuotaSet {
+    return new QuotaSet([...this.meters, ...other.meters], this.wallClock);
   }
 
   /** The latest of the windows that are used up; 0 where none is. */

@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { WallClock } from '../common/time/clock.js';
 import { ConfigStore } from '../config/config.store.js';
-import type { ModelConfig, ModelEntryConfig, QuotaConfig } from '../config/gateway-config.js';
+import type { KeyConfig, ModelConfig, ModelEntryConfig, QuotaConfig } from '../config/gateway-config.js';
 import type { GateSource } from '../contracts/gate.js';
 import { WALL_CLOCK } from '../contracts/ports.js';
 import { type QuotaPlace, type QuotaScope, quotaKey } from './quota-place.js';
@@ -29,7 +29,10 @@ export class QuotaRegistry implements GateSource {
     @Inject(WALL_CLOCK) private readonly wallClock: WallClock,
   ) {
     const { models, providers, upstreams } = config.current;
-    for (const { id, quota } of providers) this.#metersOf('provider', [id], quota);
+    for (const { id, keys, quota } of providers) {
+      this.#metersOf('provider', [id], quota);
+      for (const key of keys ?? []) this.#metersOf('key', [id, key.id], key.quota);
+    }
     for (const { id, quota } of upstreams) this.#metersOf('upstream', [id], quota);
     for (const model of models)
       for (const entry of model.entries) this.#metersOf('entry', entryId(model, entry), entry.quota);
@@ -58,15 +61,13 @@ export class QuotaRegistry implements GateSource {
     ]);
   }
 
+  gateOfKey(provider: string, { id, quota }: KeyConfig): QuotaSet | null {
+    return this.setOf('key', [provider, id], quota);
+  }
+
   /** The quotas of one key or consumer; null = none. */
   setOf(scope: QuotaScope, id: readonly string[], quotas: readonly QuotaConfig[]): QuotaSet | null {
     return this.#setOf(this.#metersOf(scope, id, quotas));
-  }
-
-  /** Both together. */
-  union(one: QuotaSet | null, other: QuotaSet | null): QuotaSet | null {
-    if (one === null || other === null) return one ?? other;
-    return new QuotaSet([...one.meters, ...other.meters], this.wallClock);
   }
 
   #setOf(placed: readonly PlacedMeter[]): QuotaSet | null {

@@ -73,7 +73,7 @@ function routing(models: readonly object[], more: Record<string, unknown> = {}):
       pluginFailed: () => told.push('logged'),
       defaulted: (...all: string[]) => told.push(all.join(' ')),
     } as unknown as GatewayLog,
-    { gateOf: () => null },
+    { gateOf: () => null, gateOfKey: () => null },
   );
   service.onModuleInit();
   return service;

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { chunk, completion, delta, DONE, event, finish, usage } from '../support/answers.js';
 import type { RawAnswer } from '../support/raw-client.js';
 import { answerWell } from '../support/scripted-upstream.js';
+import { secretKey } from '../support/secret-watch.js';
 import { stage, type Stage } from '../support/stage.js';
 import { gate, waitFor } from '../support/wait-for.js';
 
@@ -176,6 +177,79 @@ describe('preventive quotas', () => {
     expect(cooling.status).toBe(503);
     expect(cooling.json).toMatchObject({ error: { code: 'all_upstreams_cooling' } });
     expect(Number(cooling.header('retry-after'))).toBeLessThanOrEqual(20);
+  });
+});
+
+describe('quotas of keys', () => {
+  const key = (id: string, more: object = {}) => ({ id, value: secretKey(id), ...more });
+  const keysAt = ({ requests: seen }: Stage['a']) =>
+    seen.map((request) =>
+      ['x', 'y'].find((id) => request.header('authorization') === `Bearer ${secretKey(id)}`),
+    );
+
+  it('send the next key where one is used up, and show what is left', async () => {
+    const set = await stage({
+      provider: { key: undefined, keys: [key('x', requests(2)), key('y')], key_order: 'ordered' },
+    });
+    expect(await left(set, 'key', 'pa/x')).toBe(2);
+    for (let i = 0; i < 4; i++) expect((await set.chat().end()).status).toBe(200);
+    expect(keysAt(set.a)).toEqual(['x', 'x', 'y', 'y']);
+    expect(await left(set, 'key', 'pa/x')).toBe(0);
+  });
+
+  it('answer 429 where all keys are used up', async () => {
+    const set = await stage({
+      provider: { key: undefined, keys: [key('x', requests(1)), key('y', requests(1))] },
+    });
+    for (let i = 0; i < 2; i++) expect((await set.chat().end()).status).toBe(200);
+    const answer = await set.chat().end();
+    expect(answer.status).toBe(429);
+    expect(answer.json).toMatchObject({ error: { code: 'quota_exhausted' } });
+    expect(set.a.requests).toHaveLength(2);
+  });
+
+  it('count each attempt with its key, and end the walk where nothing is left', async () => {
+    const set = await stage({
+      upstreams: 2,
+      provider: (i) => (i === 0 ? { key: undefined, keys: [key('x'), key('y')], key_order: 'ordered' } : {}),
+      upstream: (i) => (i === 0 ? { ...requests(3), backoff: 'PT1H', probe_interval: 'PT0S' } : {}),
+    });
+    set.a.always((_r, answer) => answer.error(429));
+    // Both keys are too fast, and rest: two of three are gone.
+    expect((await set.chat().end()).header('x-llm-proxy-trail')).toBe('a/x=429,a/y=429,b=200');
+    expect(await left(set, 'upstream', 'a')).toBe(1);
+  });
+
+  it('do not retry a broken upstream with what is used up, and let it rest all the same', async () => {
+    const set = await stage({
+      upstreams: 2,
+      provider: (i) => (i === 0 ? { key: undefined, keys: [key('x', requests(1))] } : {}),
+      upstream: (i) => (i === 0 ? { backoff: 'PT1H', probe_interval: 'PT0S' } : {}),
+    });
+    set.a.always((_r, answer) => answer.error(503));
+    expect(by(await set.chat().end())).toBe('b');
+    expect(set.a.requests).toHaveLength(1);
+    const metrics = await set.gateway.metrics();
+    expect(metrics.sum('llm_proxy_upstream_fail_streak', { upstream: 'a' })).toBe(1);
+  });
+
+  it('let a key that the provider calls used up rest until its longest window turns, a day at most', async () => {
+    const rest = async (quota: object[]) => {
+      const set = await stage({ provider: { key: undefined, keys: [key('x', { quota })] } });
+      set.a.always((_r, answer) =>
+        answer.json(429, { error: { code: 'insufficient_quota', message: 'no' } }),
+      );
+      await set.chat().end();
+      return (await set.gateway.metrics()).sum('llm_proxy_key_resting_seconds', { key: 'x', upstream: '' });
+    };
+    const toMidnight = 86_400 - (Math.floor(Date.now() / 1000) % 86_400);
+    const day = await rest([
+      { requests: 9, per: 'PT1M' },
+      { requests: 99, per: 'P1D' },
+    ]);
+    expect(Math.abs(day - toMidnight)).toBeLessThan(10);
+    expect(await rest([{ tokens: 9_000_000, per: 'P360D', window: 'sliding' }])).toBeCloseTo(86_400, -2);
+    expect(await rest([])).toBeCloseTo(1800, -2);
   });
 });
 

@@ -4,6 +4,7 @@ import { ErrorsSection } from '../schema/errors.section.js';
 import { parseExpiry } from '../schema/key-rules.js';
 import type { ProviderSection } from '../schema/provider.section.js';
 import { listedKeys } from './check-keys.js';
+import { quotasOf } from './quota-settings.js';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -30,11 +31,12 @@ export function buildKeys(section: ProviderSection): readonly KeyConfig[] | null
       value,
       expiresAtMs: long?.expires === undefined ? null : parseExpiry(long.expires),
       disabled: long?.disabled ?? false,
+      quota: quotasOf(long?.quota),
     }));
 }
 
 function soleKey(value: string): KeyConfig {
-  return { id: '#1', value, expiresAtMs: null, disabled: false };
+  return { id: '#1', value, expiresAtMs: null, disabled: false, quota: [] };
 }
 
 /** Null: `simple`. */

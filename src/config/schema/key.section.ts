@@ -1,4 +1,5 @@
 import { expiry } from './key-rules.js';
+import { quotaSetting, type QuotaSection } from './quota.section.js';
 import { Setting } from './setting.js';
 import { flag, secret, text } from './text-rules.js';
 
@@ -29,4 +30,10 @@ export class KeySection {
 
   @Setting({ rule: flag, default: false, description: 'Not used.' })
   disabled?: boolean;
+
+  @Setting({
+    ...quotaSetting('this key, by all upstreams together,'),
+    example: [{ requests: 200, per: 'P1D' }],
+  })
+  quota?: QuotaSection[];
 }

@@ -6,6 +6,7 @@ import { BackoffService } from '../backoff/backoff.service.js';
 import type { Lease } from '../lease.js';
 import { ProviderClient } from '../provider-client.js';
 import { Upstream } from '../upstream.js';
+import type { Gate } from '../../contracts/gate.js';
 import { type Claimable, ConcurrencyService } from './concurrency.service.js';
 
 class ManualClock {
@@ -61,7 +62,7 @@ describe('ConcurrencyService', () => {
       closedMs: () => closedMs,
     });
     const open = closed(0);
-    const refusalOf = (...gates: (readonly ReturnType<typeof closed>[] | null)[]) => {
+    const refusalOf = (...gates: (readonly Gate[] | null)[]) => {
       const clock = new ManualClock();
       const upstreams = upstreamsOf(
         gates.map(() => 1),
@@ -99,6 +100,20 @@ describe('ConcurrencyService', () => {
       expect(refusal()).toEqual({ someAlive: false, soonestMs, allClosedBy: null });
     });
 
+    it('keys that rest beside a quota: the sooner time, and no single reason', () => {
+      const keys = { reason: 'cooling' as const, closedMs: () => 5000 };
+      expect(refusalOf([keys], [closed(2000)]).refusal()).toEqual({
+        someAlive: false,
+        soonestMs: 2000,
+        allClosedBy: null,
+      });
+      expect(refusalOf([keys, closed(2000)]).refusal()).toEqual({
+        someAlive: false,
+        soonestMs: 5000,
+        allClosedBy: 'quota',
+      });
+    });
+
     it('one that rests and is closed opens when both are over', () => {
       const { candidates, clock, refusal } = refusalOf([closed(2000)]);
       candidates[0]?.upstream.backoff?.failed(clock.now(), clock.now(), 10_000);
@@ -111,7 +126,11 @@ describe('ConcurrencyService', () => {
         soonestMs: 300,
         allClosedBy: 'quota',
       });
-      expect(refusalOf([closed(Infinity, 'no_key')]).refusal()).toMatchObject({ allClosedBy: 'no_key' });
+      expect(refusalOf([closed(Infinity, 'no_key')]).refusal()).toEqual({
+        someAlive: false,
+        soonestMs: Infinity,
+        allClosedBy: null,
+      });
     });
   });
 

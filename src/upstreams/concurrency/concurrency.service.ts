@@ -22,7 +22,7 @@ export interface ClaimRefusal {
   readonly someAlive: boolean;
   /** Time until the first closed one may be asked again by itself; Infinity where none does. */
   readonly soonestMs: number;
-  /** What keeps the first of them closed, where gates close all of them; null = something else is in the way. */
+  /** The one thing that keeps all of them closed, without those that never open; null = several things, or rests. */
   readonly allClosedBy: SkipReason | null;
 }
 
@@ -64,24 +64,21 @@ export class ConcurrencyService {
     const now = this.clock.now();
     let someAlive = false;
     let soonestMs = Infinity;
-    const gates: (Gate | null)[] = [];
+    const reasons = new Set<SkipReason | null>();
     for (const candidate of candidates) {
       const { upstream } = candidate;
       const restingMs = upstream.restingMs(now);
       let closedMs = restingMs;
       if (restingMs > 0) closedMs = upstream.opensMs(now) || Math.min(restingMs, TRIAL_UNDER_WAY_MS);
-      const gate = closedGate(candidate);
-      gates.push(gate);
-      if (gate !== null) closedMs = Math.max(closedMs, gate.closedMs());
+      const gated = closedBy(candidate);
+      if (gated !== null) closedMs = Math.max(closedMs, gated.ms);
+      // What never opens by itself has no say where something else does.
+      if (closedMs !== Infinity) reasons.add(gated?.reason ?? null);
       if (closedMs === 0) someAlive = true;
       else soonestMs = Math.min(soonestMs, closedMs);
     }
-    const allClosed = gates.length > 0 && gates.every((gate) => gate !== null);
-    return {
-      someAlive,
-      soonestMs,
-      allClosedBy: allClosed ? (soonest(gates as Gate[])?.reason ?? null) : null,
-    };
+    const [only = null] = reasons;
+    return { someAlive, soonestMs, allClosedBy: reasons.size === 1 ? only : null };
   }
 }
 
@@ -93,17 +90,11 @@ function claimTrial<C extends Claimable>(candidate: C, now: number): Claim<C> {
   return { candidate, lease: new Lease(candidate.upstream, now, recovery) };
 }
 
-/** The gate that keeps the candidate closed for longest. */
-function closedGate({ gates }: Claimable): Gate | null {
-  let closed: Gate | null = null;
-  let longestMs = 0;
-  for (const gate of gates ?? []) {
-    const closedMs = gate.closedMs();
-    if (closedMs > longestMs) [closed, longestMs] = [gate, closedMs];
-  }
-  return closed;
-}
-
-function soonest(gates: readonly Gate[]): Gate | undefined {
-  return gates.toSorted((a, b) => a.closedMs() - b.closedMs())[0];
+/** What its gates say: closed for the longest of them, by its quota where that is one of them. */
+function closedBy({ gates }: Claimable): { readonly ms: number; readonly reason: SkipReason } | null {
+  const closed = (gates ?? []).filter((gate) => gate.closedMs() > 0);
+  const [first] = closed;
+  if (first === undefined) return null;
+  const reason = closed.some((gate) => gate.reason === 'quota') ? 'quota' : first.reason;
+  return { ms: Math.max(...closed.map((gate) => gate.closedMs())), reason };
 }

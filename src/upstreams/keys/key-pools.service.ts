@@ -2,6 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { Clock, WallClock } from '../../common/time/clock.js';
 import { ConfigStore } from '../../config/config.store.js';
 import type { UpstreamConfig } from '../../config/gateway-config.js';
+import { GATE_SOURCE, type GateSource } from '../../contracts/gate.js';
 import { CLOCK, WALL_CLOCK } from '../../contracts/ports.js';
 import { KeyMetrics, type KeyState } from '../../observability/metrics/key.metrics.js';
 import { PoolKey } from './pool-key.js';
@@ -17,12 +18,13 @@ export class KeyPools {
     @Inject(CLOCK) private readonly clock: Clock,
     @Inject(WALL_CLOCK) private readonly wallClock: WallClock,
     metrics: KeyMetrics,
+    @Inject(GATE_SOURCE) gates: GateSource,
   ) {
     for (const { id, keys } of store.current.providers) {
       if (keys !== null)
         this.#pools.set(
           id,
-          keys.map((key) => new PoolKey(key)),
+          keys.map((key) => new PoolKey(key, gates.gateOfKey(id, key))),
         );
     }
     metrics.states = () => this.#states();

@@ -5,7 +5,9 @@ import { PoolKey } from './pool-key.js';
 import { UpstreamKeys } from './upstream-keys.js';
 
 function walk(ids: string, failures: readonly (ErrorClass | 'timeout')[], retries = 1) {
-  const keys = ids.split('').map((id) => new PoolKey({ id, value: id, expiresAtMs: null, disabled: false }));
+  const keys = ids
+    .split('')
+    .map((id) => new PoolKey({ id, value: id, expiresAtMs: null, disabled: false, quota: [] }));
   const view = new UpstreamKeys('u', keys, 'ordered', { now: () => 0 }, () => 0);
   const walked = new KeyWalk(view, retries);
   const path = [walked.key?.id ?? '-'];

@@ -1,4 +1,5 @@
 import type { KeyConfig } from '../../config/gateway-config.js';
+import type { WindowGate } from '../../contracts/gate.js';
 
 /**
  * One key of a provider and its rests: for all upstreams of the provider, or for one of them. Lives as long as the
@@ -8,7 +9,11 @@ export class PoolKey {
   #restEndsAt = 0;
   readonly #restEndsAtOf = new Map<string, number>();
 
-  constructor(readonly config: KeyConfig) {}
+  /** `gate`: of its quotas, null without. */
+  constructor(
+    readonly config: KeyConfig,
+    readonly gate: WindowGate | null = null,
+  ) {}
 
   get id(): string {
     return this.config.id;
@@ -20,7 +25,12 @@ export class PoolKey {
     return disabled || (expiresAtMs !== null && expiresAtMs <= wallClockMs());
   }
 
-  /** Time until it may be used at this upstream again; 0 = now. */
+  /** Time until it may be used at this upstream again: its rest is over, and its quotas are not used up. 0 = now. */
+  closedMs(upstream: string, now: number): number {
+    return Math.max(this.restingMs(upstream, now), this.gate?.closedMs() ?? 0);
+  }
+
+  /** Of its rests alone. */
   restingMs(upstream: string, now: number): number {
     const endsAt = Math.max(this.#restEndsAt, this.#restEndsAtOf.get(upstream) ?? 0);
     return Math.max(0, endsAt - now);

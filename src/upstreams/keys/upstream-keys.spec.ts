@@ -15,6 +15,7 @@ const config = (id: string, more: Partial<KeyConfig> = {}): KeyConfig => ({
   value: `sk-${id}`,
   expiresAtMs: null,
   disabled: false,
+  quota: [],
   ...more,
 });
 function pool(ids: string, order: 'round_robin' | 'ordered' = 'round_robin', clocks = new Clocks()) {
@@ -74,6 +75,22 @@ describe('UpstreamKeys', () => {
     expect(b.pick(null)?.id).toBe('x');
     clocks.now += 300;
     expect(a.pick(null)?.id).toBe('y');
+  });
+
+  it('passes by keys whose quotas are used up, and says so where nothing else is in the way', () => {
+    const clocks = new Clocks();
+    const gate = { reason: 'quota' as const, ms: 0, closedMs: () => gate.ms, turnsInMs: () => 0 };
+    const keys = [new PoolKey(config('x'), gate), new PoolKey(config('y'))];
+    const a = new UpstreamKeys('a', keys, 'ordered', clocks.clock, clocks.wallClock);
+    expect(a.pick(null)?.id).toBe('x');
+    gate.ms = 5000;
+    expect(a.pick(null)?.id).toBe('y');
+    keys[1]?.restEverywhere(clocks.now, 7000);
+    expect([a.closedMs(), a.reason]).toEqual([5000, 'cooling']);
+    keys[0]?.restAt('a', clocks.now, 6000);
+    expect(a.closedMs()).toBe(6000);
+    const alone = new UpstreamKeys('a', keys.slice(0, 1), 'ordered', clocks.clock, clocks.wallClock);
+    expect([alone.closedMs(), alone.reason]).toEqual([6000, 'quota']);
   });
 
   it('tries none twice in a request', () => {

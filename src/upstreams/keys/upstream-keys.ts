@@ -26,8 +26,11 @@ export class UpstreamKeys implements Gate {
     return this.keys.length > 1;
   }
 
+  /** Of a closed pool: `quota` where nothing but quotas keeps it closed. */
   get reason(): SkipReason {
-    return this.closedMs() === Infinity ? 'no_key' : 'cooling';
+    const alive = this.keys.filter((key) => !key.dead(this.wallClock));
+    if (alive.length === 0) return 'no_key';
+    return alive.every(({ gate }) => gate !== null && gate.closedMs() > 0) ? 'quota' : 'cooling';
   }
 
   /** 0 = a key can be used now; else the time until the first one can; Infinity = none ever. */
@@ -36,9 +39,9 @@ export class UpstreamKeys implements Gate {
     let soonestMs = Infinity;
     for (const key of this.keys) {
       if (key.dead(this.wallClock)) continue;
-      const restingMs = key.restingMs(this.upstream, now);
-      if (restingMs === 0) return 0;
-      if (restingMs < soonestMs) soonestMs = restingMs;
+      const closedMs = key.closedMs(this.upstream, now);
+      if (closedMs === 0) return 0;
+      if (closedMs < soonestMs) soonestMs = closedMs;
     }
     return soonestMs;
   }
@@ -51,7 +54,7 @@ export class UpstreamKeys implements Gate {
     for (let i = 0; i < keys.length; i++) {
       const at = (first + i) % keys.length;
       const key = keys[at] as PoolKey;
-      if (tried?.has(key) || key.dead(this.wallClock) || key.restingMs(this.upstream, now) > 0) continue;
+      if (tried?.has(key) || key.dead(this.wallClock) || key.closedMs(this.upstream, now) > 0) continue;
       this.#next = (at + 1) % keys.length;
       return key;
     }
