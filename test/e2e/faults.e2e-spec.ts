@@ -38,7 +38,8 @@ describe('a provider whose host answers no connect', () => {
     onTestFinished(() => hole.close());
     const set = await stage({
       upstreams: 2,
-      upstream: { first_byte_timeout: 'PT0.1S', request_timeout: 'PT0.2S', max_concurrency: 1 },
+      upstream: (i) =>
+        i === 0 ? { first_byte_timeout: 'PT0.1S', request_timeout: 'PT0.2S', max_concurrency: 1 } : {},
       file: ([, b]) => ({
         providers: [
           { id: 'pa', url: `http://127.0.0.1:${hole.port}/v1` },
