@@ -103,6 +103,22 @@ describe('affinity: session', () => {
     expect(told(await set.chat(turn(1)).end())).toEqual(['b', 'hit']);
   });
 
+  it('knows the key as well', async () => {
+    const keys = ['sk-one-11111111', 'sk-two-22222222', 'sk-three-3333333'];
+    const set = await stage({ ...attached, upstreams: 1, provider: { key: undefined, keys } });
+    const usedKeys = () => set.a.chats.map((request) => request.header('authorization')?.split('-')[1]);
+    await set.chat(turn(0, 'y')).end();
+    expect(told(await set.chat(turn(0)).end())).toEqual(['a', 'new']);
+    expect(told(await set.chat(turn(1)).end())).toEqual(['a', 'hit']);
+    expect(told(await set.chat(turn(1, 'y')).end())).toEqual(['a', 'hit']);
+    expect(usedKeys()).toEqual(['one', 'two', 'two', 'one']);
+    // Its key is spent: the conversation moves to another one.
+    set.a.next((_r, answer) => answer.error(429));
+    expect(told(await set.chat(turn(2)).end())).toEqual(['a', 'moved']);
+    expect(told(await set.chat(turn(3)).end())).toEqual(['a', 'hit']);
+    expect(usedKeys().slice(4)).toEqual(['two', 'three', 'three']);
+  });
+
   it('reorders inside a tier only', async () => {
     const set = await stage({
       ...attached,

@@ -190,6 +190,33 @@ describe('on_interrupt: continue', () => {
     expect(metrics.sum('llm_proxy_requests_total', { upstream: 'b', result: '4xx' })).toBe(1);
   });
 
+  it('with several keys: who broke off is not asked again with another one', async () => {
+    const set = await stage({
+      ...continuing,
+      provider: { key: undefined, keys: ['sk-one-11111111', 'sk-two-22222222'] },
+    });
+    set.a.always(breaks(delta('one')));
+    set.b.next((_r, answer) => answer.error(429), goesOn('two'));
+    const answer = await set.stream().end();
+    expect(joinDeltas(answer.text)).toBe('onetwo');
+    expect(set.a.requests).toHaveLength(1);
+    expect(set.b.requests).toHaveLength(2);
+    expect(set.b.last.json['messages']).toEqual([...MESSAGES, { role: 'assistant', content: 'one' }]);
+  });
+
+  it('where errors are classified an error that would pass to the client cannot any more', async () => {
+    const set = await stage({ ...continuing, provider: { errors: { server_error: { retries: 0 } } } });
+    set.a.next(breaks(delta('one')));
+    set.b.next((_r, answer) => answer.json(400, { error: { message: 'prompt is too long' } }));
+    set.c.next((_r, answer) => answer.error(422));
+    const answer = await set.stream().end();
+    expect(answer.status).toBe(200);
+    expect(answer.text.startsWith(delta('one'))).toBe(true);
+    expect(answer.text).toContain('upstream_stream_interrupted');
+    expect(answer.text).not.toContain('too long');
+    expect(set.c.requests).toHaveLength(1);
+  });
+
   it('is not for several answers at once, and not for tool calls', async () => {
     const set = await stage(continuing);
     set.a.next(breaks(delta('one')), breaks(delta({ tool_calls: [{ index: 0, id: 'x' }] })));

@@ -79,6 +79,31 @@ describe('the commit barrier, where first_token_timeout is set', () => {
     expect((await set.stream().end()).header('x-llm-proxy-upstream')).toBe('b');
   });
 
+  it('holds where errors are classified, and knows what an error in the stream means', async () => {
+    const set = await stage({
+      upstreams: 2,
+      provider: { errors: { server_error: { retries: 0 } }, backoff: 'PT1M', probe_interval: 'PT0S' },
+    });
+    const failures = async (name: string): Promise<number> =>
+      (await set.gateway.metrics()).sum('llm_proxy_failures_total', { upstream: 'a', class: name });
+    set.a.next((_r, answer) =>
+      answer.sse([ROLE, event({ error: { message: 'slow down', code: 'rate_limit_exceeded' } })]),
+    );
+    expect((await set.stream().end()).header('x-llm-proxy-upstream')).toBe('b');
+    expect(await failures('rate_limited')).toBe(1);
+  });
+
+  it('passes what only the client can mend as an answer of its own, not as a stream', async () => {
+    const set = await stage({ upstreams: 2, provider: { errors: 'classified' } });
+    const error = { message: 'no such parameter', type: 'invalid_request_error', code: 400 };
+    set.a.next((_r, answer) => answer.sse([ROLE, event({ error })]));
+    const answer = await set.stream().end();
+    expect(answer.status).toBe(400);
+    expect(answer.header('content-type')).toContain('application/json');
+    expect(answer.json).toEqual({ error });
+    expect(set.b.requests).toHaveLength(0);
+  });
+
   it('is not there without it: a role goes out at once', async () => {
     const set = await stage({ upstreams: 2 });
     const ending = gate();

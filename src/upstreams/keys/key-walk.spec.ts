@@ -46,4 +46,22 @@ describe('KeyWalk', () => {
       broken: true,
     });
   });
+
+  it('begins with the preferred key, without taking anybody’s turn, where it can be used', () => {
+    const keys = ['x', 'y', 'z'].map(
+      (id) => new PoolKey({ id, value: id, expiresAtMs: null, disabled: id === 'z' }),
+    );
+    const view = new UpstreamKeys('u', keys, 'round_robin', { now: () => 0 }, () => 0);
+    const walked = new KeyWalk(view, 1, 'y');
+    expect(walked.key?.id).toBe('y');
+    walked.fail({ class: 'rate_limited', timedOut: false });
+    expect(walked.key?.id).toBe('x');
+    walked.fail({ class: 'rate_limited', timedOut: false });
+    expect(walked.key).toBeNull();
+    // It rests, is disabled, or is none of this pool.
+    keys[1]?.restAt('u', 0, 1000);
+    expect(new KeyWalk(view, 1, 'y').key?.id).toBe('x');
+    expect(new KeyWalk(view, 1, 'z').key?.id).toBe('x');
+    expect(new KeyWalk(view, 1, 'gone').key?.id).toBe('x');
+  });
 });
