@@ -103,3 +103,36 @@ it('the example of docs/streams.md is a good file without warnings', () => {
   expect(warnings).toEqual([]);
   expect(config.models[0]).toMatchObject({ onInterrupt: 'continue' });
 });
+
+describe('affinity', () => {
+  it('is off where nobody sets it', () => {
+    expect(load(file({})).config.models[0]).toMatchObject({ affinity: false, affinityWaitMs: 0 });
+    expect(load(file({ m: 'affinity: off' })).config.models[0]?.affinity).toBe(false);
+  });
+
+  it('session, with the time to wait', () => {
+    const { config, warnings } = load(file({ m: 'affinity: session, affinity_wait: PT2S' }));
+    expect(config.models[0]).toMatchObject({ affinity: true, affinityWaitMs: 2000 });
+    expect(warnings).toEqual([]);
+  });
+
+  it('anything else is refused', () => {
+    expect(problems({ m: 'affinity: sesion' })).toEqual([
+      'models[0].affinity (line 4): must be off or session, not "sesion"; did you mean "session"?',
+    ]);
+  });
+
+  it('a time to wait without it is a warning', () => {
+    expect(load(file({ m: 'affinity_wait: PT2S' })).warnings).toEqual([
+      'models[0].affinity_wait (line 4): has no effect without affinity: session',
+    ]);
+  });
+
+  it('the example of docs/affinity.md is a good file without warnings', () => {
+    const page = readFileSync(new URL('../../../docs/affinity.md', import.meta.url), 'utf8');
+    const [, yaml = ''] = /```yaml\n([^]*?)```/.exec(page) ?? [];
+    const { config, warnings } = load(yaml);
+    expect(warnings).toEqual([]);
+    expect(config.models[0]).toMatchObject({ affinity: true });
+  });
+});
