@@ -81,6 +81,23 @@ describe('docs/configuration.md', () => {
   );
 });
 
+describe('docs/quotas.md', () => {
+  const quotasPage = read('docs/quotas.md');
+  const blocks = [...quotasPage.matchAll(/^```yaml\n([\s\S]*?)^```$/gm)].map(([, block]) => block ?? '');
+
+  it.each(blocks)('has an example that loads without a warning: %#', (block) => {
+    const result = loadConfig({ text: block }, environment);
+    expect(result.ok ? [] : result.problems.map(formatProblem)).toEqual([]);
+    expect(result.warnings).toEqual([]);
+  });
+
+  it('names every place of a quota', () => {
+    const places = keys.map(([path]) => path).filter((path) => path.endsWith('].quota'));
+    expect(places.length).toBeGreaterThan(3);
+    for (const place of places) expect(quotasPage).toContain(`| \`${place}\``);
+  });
+});
+
 describe('config/config.example.yaml', () => {
   it('points editors to the schema', () => {
     expect(example.split('\n', 1)[0]).toBe('# yaml-language-server: $schema=./config.schema.json');
