@@ -49,7 +49,7 @@ describe('KeyWalk', () => {
 
   it('begins with the preferred key, without taking anybody’s turn, where it can be used', () => {
     const keys = ['x', 'y', 'z'].map(
-      (id) => new PoolKey({ id, value: id, expiresAtMs: null, disabled: id === 'z' }),
+      (id) => new PoolKey({ id, value: id, expiresAtMs: null, disabled: id === 'z', quota: [] }),
     );
     const view = new UpstreamKeys('u', keys, 'round_robin', { now: () => 0 }, () => 0);
     const walked = new KeyWalk(view, 1, 'y');
