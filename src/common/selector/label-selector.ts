@@ -19,11 +19,15 @@ const NO_VALUES: ReadonlySet<string> = new Set();
  * holds for everything. Immutable; knows no particular label.
  */
 export class LabelSelector {
-  private constructor(readonly requirements: readonly Requirement[]) {}
+  private constructor(
+    /** As it was written. */
+    readonly text: string,
+    readonly requirements: readonly Requirement[],
+  ) {}
 
   /** @throws SelectorSyntaxError */
   static parse(text: string): LabelSelector {
-    return new LabelSelector(new SelectorParser(selectorTokens(text)).requirements());
+    return new LabelSelector(text, new SelectorParser(selectorTokens(text)).requirements());
   }
 
   matches(labels: Labels): boolean {
