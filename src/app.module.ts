@@ -27,7 +27,12 @@ export class AppModule {
       module: AppModule,
       imports: [
         ConfigModule.forRoot(options),
-        ObservabilityModule.forRoot({ ...options, version: VERSION, metricsController: MetricsController }),
+        ObservabilityModule.forRoot({
+          ...options,
+          version: VERSION,
+          metricsController: MetricsController,
+          metricsConsumers: options.config.server.metricsConsumers,
+        }),
         GatewayModule.forRoot(options.plugins),
         ProberModule,
         HttpModule,

@@ -9,6 +9,7 @@ import type { GatewayConfig, ProviderConfig } from './config/gateway-config.js';
 import { formatProblem } from './config/loader/config-problem.js';
 import { loadConfig, type LoadResult } from './config/loader/load-config.js';
 import { startupLines } from './config/startup-lines.js';
+import { newKeyLines } from './consumers/key-digest.js';
 import { PluginSetupError } from './gateway/plugin-setup-error.js';
 import { GatewayLog } from './observability/log/gateway-log.js';
 import { LogDestination } from './observability/log/log-destination.js';
@@ -35,6 +36,9 @@ export async function run(args: readonly string[]): Promise<void> {
     case 'wrong':
       process.stderr.write(`[llm-proxy] ${command.message}\n\n${USAGE}`);
       process.exitCode = 2;
+      return;
+    case 'new-key':
+      process.stdout.write(`${newKeyLines(command.id).join('\n')}\n`);
       return;
     case 'check':
       check(load(command.path, environment));
@@ -103,7 +107,7 @@ async function listen(app: NestFastifyApplication, config: GatewayConfig, log: G
   log.info(`server: bind host=${host} port=${bound}`, { host, port: bound });
   const keyed = ({ key, keys }: ProviderConfig): boolean =>
     key !== '' || (keys ?? []).some(({ value }) => value !== '');
-  if (config.providers.some(keyed) && !isLoopback(host)) {
+  if (config.consumers === null && config.providers.some(keyed) && !isLoopback(host)) {
     log.warn(
       `server: provider keys are configured and ${host} is reachable from other machines without any authentication; anyone who reaches port ${bound} can spend them`,
     );

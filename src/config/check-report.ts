@@ -1,7 +1,7 @@
 import { printable } from '../common/text/mask.js';
 import { formatDuration } from '../common/time/duration.js';
 import type { GatewayConfig, UpstreamConfig } from './gateway-config.js';
-import { networkOf } from './startup-lines.js';
+import { accessOf, networkOf } from './startup-lines.js';
 import { formatProblem, type ConfigProblem } from './loader/config-problem.js';
 
 const COLUMNS = [
@@ -26,7 +26,7 @@ const COLUMNS = [
 export function checkReport(config: GatewayConfig, warnings: readonly ConfigProblem[]): string {
   const { server, providers, upstreams, models } = config;
   const lines = [
-    `config ok: providers=${providers.length} upstreams=${upstreams.length} models=${models.length}`,
+    `config ok: providers=${providers.length} upstreams=${upstreams.length} models=${models.length}${accessOf(config)}`,
     `server: host=${printable(server.host)} port=${server.port} body_limit=${server.bodyLimitBytes} shutdown_grace=${formatDuration(server.shutdownGraceMs)} cors=${server.cors.length === 0 ? 'off' : server.cors.join(',')}`,
     '',
     ...table([[...COLUMNS], ...upstreams.map(rowOf)]),

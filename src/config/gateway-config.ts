@@ -1,3 +1,6 @@
+import type { Labels } from '../common/selector/label-selector.js';
+import type { AuthStyle, Capability, ConsumerConfig, Protocol, RouteConfig } from './access-config.js';
+
 /**
  * The validated configuration as the rest of the service sees it: defaults applied, references resolved,
  * durations in milliseconds, secrets substituted. Built once by the loader, deeply frozen, replaced as a whole
@@ -13,6 +16,10 @@ export interface GatewayConfig {
   readonly models: readonly ModelConfig[];
   /** Name of the model for unknown names; null = they are refused. */
   readonly defaultModel: string | null;
+  /** Null = open: everybody may call. Empty = closed to everybody. */
+  readonly consumers: readonly ConsumerConfig[] | null;
+  /** At least one; without the key in the file the default route `/v1`. */
+  readonly routes: readonly RouteConfig[];
   readonly plugins: readonly PluginConfig[];
   /** Ids of built-in interceptors to leave out. */
   readonly disable: readonly string[];
@@ -40,6 +47,10 @@ export interface ServerConfig {
   /** `provider/real-model` reaches an upstream without a model entry. */
   readonly direct: boolean;
   readonly expose: Exposure;
+  /** What GET /metrics asks for as a Bearer token; null = nothing. Never log it. */
+  readonly metricsToken: string | null;
+  /** Most consumers that metrics name. */
+  readonly metricsConsumers: number;
 }
 
 /** What answers show of the back end. */
@@ -125,6 +136,9 @@ export interface ProviderConfig {
   readonly keyOrder: 'round_robin' | 'ordered';
   /** Null = simple. */
   readonly errors: ErrorRules | null;
+  /** Where the key is put; null = by the protocol of the request. */
+  readonly auth: AuthStyle | null;
+  readonly disabled: boolean;
   /** Fixed request headers, names in lower case; they win over the client's. */
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly patch: JsonObject | null;
@@ -170,6 +184,14 @@ export interface UpstreamConfig {
   readonly model: string;
   /** Tokens; null = not known. */
   readonly contextWindow: number | null;
+  /** At least one, the preferred one first. */
+  readonly protocols: readonly Protocol[];
+  /** At least one. */
+  readonly serves: readonly Capability[];
+  /** By itself or with its provider. */
+  readonly disabled: boolean;
+  /** The provider's, then its own, then the built-in ones. */
+  readonly labels: Labels;
   /** Slots: ≥ 1, or Infinity for unlimited. Upstream → provider → unlimited. */
   readonly limit: number;
   readonly patch: JsonObject | null;
@@ -212,6 +234,9 @@ export interface ModelConfig {
   readonly entries: readonly ModelEntryConfig[];
   /** The upstreams of the entries, in their order, each once. */
   readonly upstreams: readonly UpstreamConfig[];
+  readonly disabled: boolean;
+  /** Its own, then the built-in one. */
+  readonly labels: Labels;
   readonly patch: JsonObject | null;
   /** Name of the routing policy within a tier; `listed` = as the file says. */
   readonly order: string;

@@ -6,6 +6,8 @@ export function plainModel(name: string, upstreams: readonly UpstreamConfig[]): 
     name,
     entries: upstreams.map((upstream) => ({ upstream, tier: 1, weight: 1, quota: [] })),
     upstreams,
+    disabled: false,
+    labels: new Map([['sys/model', name]]),
     patch: null,
     order: 'listed',
     maxAttempts: Infinity,

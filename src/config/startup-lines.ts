@@ -1,5 +1,6 @@
 import { formatDuration } from '../common/time/duration.js';
 import { printable } from '../common/text/mask.js';
+import { IMPLICIT_ROUTE } from './access-config.js';
 import type { DurationSetting, GatewayConfig, ProviderConfig } from './gateway-config.js';
 import { DEFAULTS } from './loader/build-config.js';
 
@@ -11,13 +12,20 @@ export function startupLines(config: GatewayConfig): string[] {
   const { providers, upstreams, models, server } = config;
   const network = providers.filter(({ proxy, tls }) => proxy !== null || tls !== null);
   return [
-    `config: providers=${providers.length} upstreams=${upstreams.length} models=${models.length}`,
+    `config: providers=${providers.length} upstreams=${upstreams.length} models=${models.length}${accessOf(config)}`,
     `upstream: request_timeout=${server.requestTimeoutMs}ms`,
     `backoff: ${settingsOf(config, (entry) => entry.backoff)}`,
     `first_byte_timeout: ${settingsOf(config, (entry) => entry.firstByteTimeout)} default=${formatDuration(DEFAULTS.firstByteTimeoutMs)}`,
     `probe_interval: ${settingsOf(config, (entry) => entry.probeInterval)} default=${formatDuration(DEFAULTS.probeIntervalMs)}`,
     ...(network.length === 0 ? [] : [`network: ${shorten(network, networkOf)}`]),
   ];
+}
+
+/** Who may call, and where; nothing for an open service with its one route. */
+export function accessOf({ consumers, routes }: GatewayConfig): string {
+  const keys = consumers?.reduce((sum, consumer) => sum + consumer.keys.length, 0) ?? 0;
+  const callers = consumers === null ? '' : ` consumers=${consumers.length} keys=${keys}`;
+  return callers + (routes[0] === IMPLICIT_ROUTE ? '' : ` routes=${routes.length}`);
 }
 
 /** How a provider is reached, where that is not a plain connection: `via http://…@proxy:3128 (HTTPS_PROXY), tls ca`. */

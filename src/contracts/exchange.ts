@@ -2,6 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { JsonDocument } from '../common/json/json-document.js';
 import type { ModelConfig, UpstreamConfig } from '../config/gateway-config.js';
 import type { ErrorClass } from './error-class.js';
+import type { OperationName } from './operation.js';
+import type { Consumer } from './consumer.js';
 
 /** Outcome of one attempt, as in `llm_proxy_requests_total{result}` (spec 01 §5). */
 export type AttemptResult = 'ok' | '4xx' | '429' | '402' | '5xx' | 'net_err' | 'timeout' | 'cancelled';
@@ -12,6 +14,12 @@ export interface Exchange {
   readonly id: string;
   /** The entry of the file that the client asked for. */
   readonly model: ModelConfig;
+  /** What is asked of the model; most stages are made for `chat`. */
+  readonly operation: OperationName;
+  /** Who asks; null where the file has no consumers. */
+  readonly consumer: Consumer | null;
+  /** Id of the route of the file under which the request came. */
+  readonly route: string;
   /** The client's request headers, names in lower case. Never log them: they may hold credentials. */
   readonly headers: Readonly<IncomingHttpHeaders>;
   /** The client's query string with its `?`, or ''. */

@@ -13,9 +13,12 @@ export type {
   UpstreamConfig,
 } from '../config/gateway-config.js';
 export * from './error-class.js';
+export type { Labels } from '../common/selector/label-selector.js';
+export * from './consumer.js';
 export * from './exchange.js';
 export * from './gate.js';
 export * from './interceptor.js';
 export * from './ports.js';
+export type { OperationName } from './operation.js';
 export * from './routing-policy.js';
 export * from './stream.js';

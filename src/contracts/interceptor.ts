@@ -1,6 +1,7 @@
 import { SetMetadata, type CustomDecorator } from '@nestjs/common';
 import type { ModelConfig, UpstreamConfig } from '../config/gateway-config.js';
 import type { Attempt, AttemptFailure, Exchange, ExchangeOutcome } from './exchange.js';
+import type { OperationName } from './operation.js';
 import type { StreamObserver, StreamTransform } from './stream.js';
 
 /** Fixed text, not a symbol: a plugin that brings its own copy of this package must still be found. */
@@ -22,10 +23,12 @@ export interface InterceptorOptions {
 export const RegisterInterceptor = (options: InterceptorOptions): CustomDecorator =>
   SetMetadata(INTERCEPTOR_METADATA, options);
 
-/** One way through the gateway: this model, answered by this upstream. */
+/** One way through the gateway: this model, answered by this upstream, for requests of one kind. */
 export interface Target {
   readonly model: ModelConfig;
   readonly upstream: UpstreamConfig;
+  /** What is asked; a stage that reads chat completions says no to all others. */
+  readonly operation: OperationName;
 }
 
 /**

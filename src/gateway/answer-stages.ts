@@ -25,13 +25,15 @@ export class AnswerStages {
     attempt: GatewayAttempt,
     usage: UsageObserver,
     last: StreamTransform | null,
+    failures: StreamObserver | null = null,
   ): StreamPipeline {
+    const watchers = failures === null ? [usage] : [usage, failures];
     let transforms = target.onResponse === null ? NO_TRANSFORMS : this.#transforms(target, attempt);
     if (attempt.quota?.withholdsUsage === true) transforms = [...transforms, new UsageTransform(usage)];
     if (last !== null) transforms = [...transforms, last];
-    if (target.observe === null) return new StreamPipeline(transforms, [usage]);
+    if (target.observe === null) return new StreamPipeline(transforms, watchers);
     const observers = this.#observers(target, attempt);
-    return new StreamPipeline(transforms, [usage, ...observers.keys()], (error, observer) =>
+    return new StreamPipeline(transforms, [...watchers, ...observers.keys()], (error, observer) =>
       this.guard.note(attempt.exchange.id, observers.get(observer) ?? 'usage', 'observe', error),
     );
   }

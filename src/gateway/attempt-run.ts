@@ -3,7 +3,7 @@ import { contentCoding, relayedHeaders, type UpstreamHeaders } from '../common/h
 import type { JsonDocument } from '../common/json/json-document.js';
 import type { Clock } from '../common/time/clock.js';
 import type { Attempt, AttemptFailure, AttemptResult } from '../contracts/exchange.js';
-import type { StreamTransform } from '../contracts/stream.js';
+import type { StreamObserver, StreamTransform } from '../contracts/stream.js';
 import { type AnswerListener, UpstreamCall } from '../upstreams/upstream-call.js';
 import type { InterruptionPhase } from '../observability/metrics/gateway.metrics.js';
 import type { TransportFailure } from '../upstreams/transport-failure.js';
@@ -14,6 +14,8 @@ import { AttemptTimers, type TimeOver, type TimerOwner } from './attempt-timers.
 import { echoesOf } from './continuation/continuation-request.js';
 import type { RelayedAnswer } from './continuation/relayed-answer.js';
 import { SeamTransform } from './continuation/seam.transform.js';
+import { FailureWatch } from './answer/failure-watch.js';
+import { failureOf } from './answer/protocol-failure.js';
 import { trailOf } from './exposure.js';
 import type { HeldAnswer, PassableAnswer } from './answer/passable-answer.js';
 import type { CompiledTarget } from './compiled-target.js';
@@ -35,7 +37,10 @@ export interface AttemptDependencies {
     attempt: GatewayAttempt,
     usage: UsageObserver,
     last: StreamTransform | null,
+    failures: StreamObserver | null,
   ) => StreamPipeline;
+  /** Told what an attempt for a consumer used, as far as the answer says. */
+  readonly onUsage: (exchange: GatewayExchange, tokens: UsageObserver['tokens']) => void;
   /** Told of an error of this side, which is no answer of the provider's. */
   readonly onCrash: (exchange: GatewayExchange, error: unknown) => void;
 }
@@ -54,6 +59,8 @@ export class AttemptRun implements AnswerListener, AnswerHost, TimerOwner {
   #pipeline: StreamPipeline | null = null;
   readonly #usage = new UsageObserver();
   readonly #timers: AttemptTimers;
+  /** Where an answer may hold an error that its status does not tell. */
+  readonly #failures: FailureWatch | null;
   #firstByteSeen = false;
   #firstByteMs = 0;
   #outcome: AttemptOutcome | null = null;
@@ -80,6 +87,7 @@ export class AttemptRun implements AnswerListener, AnswerHost, TimerOwner {
     private readonly relief: Relief | null = null,
   ) {
     this.#streamAsked = attempt.body.isTrue('stream');
+    this.#failures = failureOf(exchange.input.operation) === null ? null : new FailureWatch();
     this.#continuation = exchange.relayed === null ? null : continuationOf(exchange, exchange.relayed);
     const { config } = target.candidate.upstream;
     const leftMs = Math.max(0, exchange.deadlineAt - startedAt);
@@ -125,6 +133,8 @@ export class AttemptRun implements AnswerListener, AnswerHost, TimerOwner {
         streamAsked: this.#streamAsked,
         barrier: this.target.barrier,
         continuation: this.#continuation,
+        operation: this.exchange.input.operation,
+        requestId: this.exchange.id,
         maskBytes: this.target.maskBytes,
         wallClockMs: this.dependencies.wallClockMs,
         classify: this.target.classify,
@@ -188,6 +198,7 @@ export class AttemptRun implements AnswerListener, AnswerHost, TimerOwner {
       this.attempt,
       this.#usage,
       this.#continuation?.seam ?? null,
+      this.#failures,
     );
     return this.#pipeline;
   }
@@ -216,6 +227,11 @@ export class AttemptRun implements AnswerListener, AnswerHost, TimerOwner {
   }
 
   finish(result: 'ok' | '4xx'): void {
+    if (this.#failures?.seen === true) {
+      const failure: AttemptFailure = { result: '5xx', status: this.status, reason: 'sent an error event' };
+      this.#end({ result: '5xx', failure, answered: true, status: this.status });
+      return;
+    }
     this.#end({ result, answered: true, status: this.status });
   }
 
@@ -281,6 +297,8 @@ export class AttemptRun implements AnswerListener, AnswerHost, TimerOwner {
     this.#firstByteMs = elapsedMs;
     this.target.series.firstByte.observe(elapsedMs / 1000);
     this.#timers.firstByte();
+    // Nobody looks for a token where no barrier holds the answer.
+    if (!this.target.barrier) this.#timers.firstToken();
   }
 
   #failure(result: AttemptResult, reason: string): AttemptFailure {
@@ -325,6 +343,7 @@ export class AttemptRun implements AnswerListener, AnswerHost, TimerOwner {
     this.#reader?.stop?.();
     this.#usage.settle(this.target.series);
     this.attempt.quota?.end(this.#call?.sent === true, outcome.result, this.#usage);
+    if (this.exchange.consumer !== null) this.dependencies.onUsage(this.exchange, this.#usage.tokens);
     this.#call?.abort();
     this.#settle();
   }

@@ -8,6 +8,7 @@ import type { AttemptQuota } from './attempt-quota.js';
 import { AnswerStages } from './answer-stages.js';
 import type { AttemptOutcome } from './attempt-outcome.js';
 import { type AttemptDependencies, AttemptRun } from './attempt-run.js';
+import { ConsumerMetrics } from '../observability/metrics/consumer.metrics.js';
 import type { CompiledTarget } from './compiled-target.js';
 import type { GatewayExchange } from './gateway-exchange.js';
 import { AttemptShaper } from './attempt.shaper.js';
@@ -25,12 +26,17 @@ export class AttemptRunner {
     @Inject(CLOCK) private readonly clock: Clock,
     private readonly shaper: AttemptShaper,
     stages: AnswerStages,
+    consumers: ConsumerMetrics,
     log: GatewayLog,
   ) {
     this.#dependencies = {
       clock,
       wallClockMs: () => Date.now(),
-      openPipeline: (target, attempt, usage, last) => stages.open(target, attempt, usage, last),
+      openPipeline: (target, attempt, usage, last, failures) =>
+        stages.open(target, attempt, usage, last, failures),
+      onUsage: ({ consumer, modelName }, { input, output }) => {
+        if (consumer !== null) consumers.tokens(consumer.id, modelName, input, output);
+      },
       onCrash: (exchange, error) => {
         if (!(error instanceof GatewayError)) log.unexpected(exchange.id, 'an attempt', error);
       },

@@ -2,6 +2,7 @@ import type { ExchangeInterceptor } from '../contracts/interceptor.js';
 import type { LoggedTarget } from '../observability/log/gateway-log.js';
 import type { AttemptSeries } from '../observability/metrics/gateway.metrics.js';
 import type { QuotaSet } from '../quotas/quota-set.js';
+import type { Operation } from '../contracts/operation.js';
 import type { Candidate } from '../routing/candidate.js';
 import type { PoolKey } from '../upstreams/keys/pool-key.js';
 import type { Classify } from './answer/error-judge.js';
@@ -17,6 +18,7 @@ export interface CompiledTarget {
   readonly candidate: Candidate;
   /** Of a pool; null = the provider's single key, or none. */
   readonly key: PoolKey | null;
+  readonly operation: Operation;
   readonly onAttempt: readonly Stage<'onAttempt'>[] | null;
   readonly onResponse: readonly Stage<'onResponse'>[] | null;
   readonly observe: readonly Stage<'observe'>[] | null;
@@ -35,8 +37,10 @@ export interface CompiledTarget {
   readonly fixedHeaderNames: ReadonlySet<string>;
   /** The client's headers of these names never pass: fixed ones, and the session header, even where none is set. */
   readonly replacedHeaderNames: ReadonlySet<string>;
-  /** `accept-encoding`, `authorization` as a flat list. */
+  /** `accept-encoding` and the header with the key, as a flat list. */
   readonly ownHeaders: readonly string[];
+  /** For names that the client did not send; null for most. */
+  readonly defaultHeaders: readonly (readonly [name: string, value: string])[] | null;
   /** The provider's fixed headers as a flat list; they win over all others. */
   readonly fixedHeaders: readonly string[];
   /** `x-llm-proxy-*` of the answer, without what the attempts decide. */

@@ -1,6 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { JsonDocument } from '../common/json/json-document.js';
+import type { ModelForm } from '../common/multipart/model-form.js';
 import type { ModelConfig } from '../config/gateway-config.js';
+import type { RouteConfig } from '../config/access-config.js';
+import type { Caller } from '../consumers/caller.js';
+import type { RejectionReason } from '../observability/metrics/rejection-reason.js';
+import type { Sight } from '../routing/sight.js';
+import type { Operation, OperationName } from '../contracts/operation.js';
 import type { AttemptRecord, Exchange } from '../contracts/exchange.js';
 import type { Spending } from '../quotas/spending.js';
 import type { Attachment } from './attachment.js';
@@ -18,8 +24,15 @@ export interface ExchangeInput {
   readonly passedHeaders: readonly string[];
   readonly contentType: string;
   readonly query: string;
+  /** Of a form only what it says of the model. */
   readonly body: JsonDocument;
+  readonly form: ModelForm | null;
+  readonly operation: Operation;
   readonly startedAt: number;
+  /** Who asks; null where the service is open. */
+  readonly caller: Caller | null;
+  /** Null of a probe. */
+  readonly route: RouteConfig | null;
 }
 
 /** The engine's side of an {@link Exchange}: what changes while it runs. Made by the HTTP layer, finished by the gateway. */
@@ -29,6 +42,14 @@ export class GatewayExchange implements Exchange {
   spending: Spending | null = null;
   /** Its place among the running exchanges; theirs to set. */
   place = -1;
+  /** What the client called the model. */
+  requestedModel = '';
+  /** What of the models the caller sees; null = all of it. */
+  sight: Sight | null = null;
+  /** A place of the consumer is taken, to be given back at the end. */
+  holdsPlace = false;
+  /** Why it was refused by an answer of ours; null where it was not, or not counted. */
+  rejection: RejectionReason | null = null;
   /** Monotonic; Infinity = no deadline. No attempt begins after it, and none goes on. */
   deadlineAt = Infinity;
   /** Set by the first answer that found the prompt too long. */
@@ -51,6 +72,18 @@ export class GatewayExchange implements Exchange {
 
   get headers(): Readonly<IncomingHttpHeaders> {
     return this.input.headers;
+  }
+
+  get consumer(): Caller | null {
+    return this.input.caller;
+  }
+
+  get operation(): OperationName {
+    return this.input.operation.name;
+  }
+
+  get route(): string {
+    return this.input.route?.id ?? '';
   }
 
   get query(): string {

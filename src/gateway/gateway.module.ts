@@ -1,5 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
+import { ConsumersModule } from '../consumers/consumers.module.js';
 import { PROBE_SENDER } from '../contracts/ports.js';
 import { AffinityModule } from '../affinity/affinity.module.js';
 import { PatchingModule } from '../patching/patching.module.js';
@@ -22,6 +23,7 @@ import { PluginExplorer } from './plugin.explorer.js';
 import { PluginGuard } from './plugin.guard.js';
 import { QuotaDesk } from './quota-desk.js';
 import { GatewayProbeSender } from './probe.sender.js';
+import { Resolution } from './resolution.js';
 import { RunningExchanges } from './running-exchanges.js';
 import { UpstreamAttempts } from './upstream-attempts.js';
 
@@ -34,6 +36,7 @@ import { UpstreamAttempts } from './upstream-attempts.js';
     RoutingModule,
     PatchingModule,
     QuotasModule,
+    ConsumersModule,
     ReasoningModule,
     SessionModule,
   ],
@@ -50,11 +53,12 @@ import { UpstreamAttempts } from './upstream-attempts.js';
     PluginExplorer,
     PluginGuard,
     QuotaDesk,
+    Resolution,
     RunningExchanges,
     UpstreamAttempts,
     { provide: PROBE_SENDER, useClass: GatewayProbeSender },
   ],
-  exports: [GatewayService, RunningExchanges, PluginExplorer, PROBE_SENDER],
+  exports: [GatewayService, Resolution, RunningExchanges, PluginExplorer, PROBE_SENDER],
 })
 export class GatewayModule {
   /** With the plugins that were given or named; their modules are imported by the application. */

@@ -2,7 +2,6 @@ import { Inject, Injectable } from '@nestjs/common';
 import {
   allUpstreams,
   internalError,
-  missingModel,
   STREAM_INTERRUPTED,
   noUsableKey,
   type Refusal,
@@ -15,12 +14,12 @@ import type { Clock } from '../common/time/clock.js';
 import { ConfigStore } from '../config/config.store.js';
 import type { Exposure } from '../config/gateway-config.js';
 import { CLOCK } from '../contracts/ports.js';
+import { ConsumerMetrics } from '../observability/metrics/consumer.metrics.js';
 import { GatewayLog } from '../observability/log/gateway-log.js';
 import { GatewayMetrics } from '../observability/metrics/gateway.metrics.js';
 import { rejectionReasonOf } from '../observability/metrics/rejection-reason.js';
 import type { Candidate } from '../routing/candidate.js';
 import type { Plan } from '../routing/plan.js';
-import type { ModelRoute } from '../routing/model-route.js';
 import { RoutingService } from '../routing/routing.service.js';
 import { type Claim, ConcurrencyService } from '../upstreams/concurrency/concurrency.service.js';
 import type { Upstream } from '../upstreams/upstream.js';
@@ -35,6 +34,8 @@ import { PipelineCompiler } from './pipeline.compiler.js';
 import { PluginGuard } from './plugin.guard.js';
 import { Relief } from './relief.js';
 import type { ResponseSink } from './response-sink.js';
+import { summaryOf } from './exchange-summary.js';
+import { Resolution } from './resolution.js';
 import { RunningExchanges } from './running-exchanges.js';
 import { passOn, UpstreamAttempts } from './upstream-attempts.js';
 
@@ -47,21 +48,26 @@ const LEFT: Ending = { outcome: null, target: null, status: 0 };
 @Injectable()
 export class GatewayService {
   readonly #expose: Exposure;
+  readonly #realModelOf: (upstream: string) => string;
 
   constructor(
     @Inject(CLOCK) private readonly clock: Clock,
     private readonly routing: RoutingService,
     private readonly affinity: AffinityDesk,
+    private readonly resolution: Resolution,
     private readonly concurrency: ConcurrencyService,
     private readonly upstreams: UpstreamAttempts,
     private readonly pipelines: PipelineCompiler,
     private readonly guard: PluginGuard,
     private readonly running: RunningExchanges,
     private readonly metrics: GatewayMetrics,
+    private readonly consumers: ConsumerMetrics,
     private readonly log: GatewayLog,
     store: ConfigStore,
   ) {
     this.#expose = store.current.server.expose;
+    const realModels = new Map(store.current.upstreams.map(({ id, model }) => [id, model]));
+    this.#realModelOf = (upstream) => realModels.get(upstream) ?? '';
   }
 
   /** Never rejects: everything that can go wrong becomes an answer, a broken connection, or a line in the log. */
@@ -69,29 +75,23 @@ export class GatewayService {
     this.running.add(exchange);
     let ending = LEFT;
     try {
-      const route = this.#route(exchange);
+      const route = this.resolution.withBody(exchange);
+      const { deadlineMs } = route.model;
+      if (deadlineMs > 0) exchange.deadlineAt = this.clock.now() + deadlineMs;
       if (this.pipelines.onRequest !== null) await this.#requestStages(exchange, this.pipelines.onRequest);
-      let plan = this.routing.plan(route, exchange);
+      let plan = this.routing.plan(route, exchange, exchange.sight);
       if (plan.model.affinity) plan = this.affinity.attach(exchange, plan);
-      if (plan.model.onInterrupt === 'continue') exchange.relayed = RelayedAnswer.of(exchange.body);
+      if (plan.model.onInterrupt === 'continue' && exchange.operation === 'chat')
+        exchange.relayed = RelayedAnswer.of(exchange.body);
       ending = await this.#attempts(exchange, plan, sink);
     } catch (error) {
       ending = this.#refuse(exchange, sink, error);
     } finally {
       this.running.delete(exchange);
       exchange.spending?.end();
+      this.resolution.leave(exchange);
       this.#finish(exchange, ending);
     }
-  }
-
-  #route(exchange: GatewayExchange): ModelRoute {
-    const name = exchange.body.string('model');
-    if (name === undefined) throw missingModel();
-    const route = this.routing.resolve(name, exchange.id);
-    exchange.model = route.model;
-    const { deadlineMs } = route.model;
-    if (deadlineMs > 0) exchange.deadlineAt = this.clock.now() + deadlineMs;
-    return route;
   }
 
   async #requestStages(exchange: GatewayExchange, stages: readonly Stage<'onRequest'>[]): Promise<void> {
@@ -189,13 +189,15 @@ export class GatewayService {
     const model = exchange.modelName;
     const reason = rejectionReasonOf(error);
     if (reason !== null) this.metrics.rejected(model, reason);
+    exchange.rejection = reason;
     const headers = model === '' ? [] : ['x-llm-proxy-model', headerSafeId(model)];
     if (model !== '' && this.#expose !== 'none') {
       headers.push('x-llm-proxy-attempts', String(exchange.attempts.length));
       const trail = trailOf(exchange.attempts);
       if (trail !== '') headers.push('x-llm-proxy-trail', trail);
     }
-    this.log.rejected(exchange.id, model, error.status, text, detail, exchange.attempts);
+    const summary = summaryOf(exchange, this.#realModelOf);
+    this.log.rejected(exchange.id, model, error.status, text, detail, exchange.attempts, summary);
     sink.error(error, headers);
   }
 
@@ -203,6 +205,11 @@ export class GatewayService {
     const durationMs = this.clock.now() - exchange.input.startedAt;
     const { outcome, target } = ending;
     const last = exchange.attempts.at(-1);
+    const { consumer } = exchange;
+    if (consumer !== null) {
+      const result = last?.result ?? (ending === LEFT ? 'cancelled' : (exchange.rejection ?? 'error'));
+      this.consumers.counted(consumer.id, exchange.modelName, result);
+    }
     if (outcome !== null && target !== null) {
       const { result, status } = outcome;
       const slots = String(target.candidate.upstream.slots);
@@ -211,9 +218,10 @@ export class GatewayService {
         target.logged,
         { result, status, durationMs, attempts: exchange.attempts },
         slots,
+        summaryOf(exchange, this.#realModelOf),
       );
     } else if (ending === LEFT) {
-      this.log.left(exchange.id, exchange.modelName, durationMs);
+      this.log.left(exchange.id, exchange.modelName, durationMs, summaryOf(exchange, this.#realModelOf));
     }
     if (this.pipelines.onFinish === null) return;
     const complete =
@@ -245,7 +253,7 @@ export class GatewayService {
       if (tried?.has(upstream)) continue;
       const restingMs = upstream.restingMs(now);
       const gate = candidate.gates?.find((one) => one.closedMs() > 0);
-      const { logged } = this.pipelines.target(candidate, null);
+      const { logged } = this.pipelines.target(candidate, null, exchange.input.operation);
       if (restingMs > 0) this.log.skipped(exchange.id, logged, restingMs);
       else if (gate !== undefined) this.log.closed(exchange.id, logged, gate.reason, gate.closedMs());
     }

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { ConfigStore } from '../config/config.store.js';
 import type { ExchangeInterceptor, Target } from '../contracts/interceptor.js';
+import type { Operation, OperationName } from '../contracts/operation.js';
 import { shownTarget } from '../observability/log/gateway-log.js';
 import { GatewayMetrics } from '../observability/metrics/gateway.metrics.js';
 import { QuotaSet } from '../quotas/quota-set.js';
@@ -10,13 +11,14 @@ import type { CompiledTarget, Stage } from './compiled-target.js';
 import { targetHeaders, trailStep } from './exposure.js';
 import { ErrorClassifiers } from './error-classifiers.js';
 import { PluginExplorer, type RegisteredInterceptor } from './plugin.explorer.js';
+import { meaningIn } from './answer/event-meaning.js';
+import { authHeader, defaultHeaders } from './provider-auth.js';
 import { bodyMask, headerMask, secretsOf } from './secret-mask.js';
 
 /** Builds what each request needs from interceptors and configuration, once for each candidate, when first used. */
 @Injectable()
 export class PipelineCompiler {
-  readonly #targets = new Map<Candidate, CompiledTarget>();
-  readonly #targetsByKey = new Map<PoolKey, Map<Candidate, CompiledTarget>>();
+  readonly #targets = new Map<Operation, Map<PoolKey | null, Map<Candidate, CompiledTarget>>>();
   #onRequest: readonly Stage<'onRequest'>[] | null | undefined;
   #onFailover: readonly Stage<'onFailover'>[] | null | undefined;
   #onFinish: readonly Stage<'onFinish'>[] | null | undefined;
@@ -44,48 +46,46 @@ export class PipelineCompiler {
   }
 
   /** `key` null: the provider's single key, or none. */
-  target(candidate: Candidate, key: PoolKey | null): CompiledTarget {
-    const targets = key === null ? this.#targets : this.#targetsOf(key);
+  target(candidate: Candidate, key: PoolKey | null, operation: Operation): CompiledTarget {
+    const targets = innerMap(innerMap(this.#targets, operation), key);
     let target = targets.get(candidate);
-    if (target === undefined) targets.set(candidate, (target = this.compile(candidate, key)));
+    if (target === undefined) targets.set(candidate, (target = this.compile(candidate, key, operation)));
     return target;
   }
 
-  #targetsOf(key: PoolKey): Map<Candidate, CompiledTarget> {
-    let targets = this.#targetsByKey.get(key);
-    if (targets === undefined) this.#targetsByKey.set(key, (targets = new Map()));
-    return targets;
-  }
-
-  compile(candidate: Candidate, key: PoolKey | null): CompiledTarget {
+  compile(candidate: Candidate, key: PoolKey | null, operation: Operation): CompiledTarget {
     const { model, upstream } = candidate;
     const { config } = upstream;
     const { provider } = config;
-    const asked: Target = { model, upstream: config };
+    const asked: Target = { model, upstream: config, operation: operation.name };
     const here = this.explorer.interceptors.filter(({ hooks }) => hooks.appliesTo?.(asked) ?? true);
     const secrets = secretsOf(provider);
-    const own = [['accept-encoding', 'identity']];
     const secret = key === null ? provider.key : key.config.value;
-    if (secret !== '') own.push(['authorization', `Bearer ${secret}`]);
+    const auth = authHeader(secret, config, operation);
+    const own = [['accept-encoding', 'identity'] as const, ...(auth === null ? [] : [auth])];
     const shownKey = upstream.keys?.several === true ? key?.id : undefined;
     const fixedNames = new Set(provider.headers.map(([name]) => name));
+    const byDefault = defaultHeaders(operation).filter(([name]) => !fixedNames.has(name));
     return {
       candidate,
       key,
+      operation,
       onAttempt: stages(here, 'onAttempt'),
       onResponse: stages(here, 'onResponse'),
       observe: stages(here, 'observe'),
-      barrier: config.firstTokenTimeoutMs > 0 || provider.errors !== null,
+      barrier: meaningIn(operation) !== null && (config.firstTokenTimeoutMs > 0 || provider.errors !== null),
       series: this.metrics.attempts(model.name, config.id, provider.id),
       logged: shownTarget(model.name, config.id, provider.id, shownKey),
       modelBytes: Buffer.from(JSON.stringify(config.model)),
       quota: quotaOf(candidate, key),
-      asksUsage: provider.asksUsage,
-      path: `${upstream.client.basePath}/chat/completions`,
+      // Elsewhere there is no such option, or usage comes by itself.
+      asksUsage: provider.asksUsage && USAGE_ASKED.has(operation.name),
+      path: upstream.client.basePath + operation.path,
       fixedHeaderNames: fixedNames,
       replacedHeaderNames:
         provider.sessionHeader === null ? fixedNames : new Set([...fixedNames, provider.sessionHeader]),
-      ownHeaders: own.filter(([name]) => !fixedNames.has(name as string)).flat(),
+      ownHeaders: own.filter(([name]) => !fixedNames.has(name)).flat(),
+      defaultHeaders: byDefault.length === 0 ? null : byDefault,
       fixedHeaders: provider.headers.flat(),
       answerHeaders: targetHeaders(candidate, this.store.current.server.expose),
       trailStep:
@@ -95,6 +95,14 @@ export class PipelineCompiler {
       maskBytes: bodyMask(secrets),
     };
   }
+}
+
+const USAGE_ASKED: ReadonlySet<OperationName> = new Set(['chat', 'completions']);
+
+function innerMap<K, A, B>(outer: Map<K, Map<A, B>>, key: K): Map<A, B> {
+  let inner = outer.get(key);
+  if (inner === undefined) outer.set(key, (inner = new Map()));
+  return inner;
 }
 
 /** Of the candidate and of the key together. */

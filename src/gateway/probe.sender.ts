@@ -5,6 +5,7 @@ import { timerDelay } from '../common/time/clock.js';
 import type { ModelEntryConfig, UpstreamConfig } from '../config/gateway-config.js';
 import { plainModel } from '../config/plain-model.js';
 import { GATE_SOURCE, type GateSource } from '../contracts/gate.js';
+import { CHAT, type Operation } from '../contracts/operation.js';
 import type { ProbeSender } from '../contracts/ports.js';
 import type { Candidate } from '../routing/candidate.js';
 import { UpstreamRegistry } from '../upstreams/upstream.registry.js';
@@ -14,21 +15,13 @@ import { GetProbeRun } from './get-probe-run.js';
 import { GatewayExchange } from './gateway-exchange.js';
 import { PipelineCompiler } from './pipeline.compiler.js';
 import { ProbeRun } from './probe-run.js';
+import { probeRequest } from './probe-request.js';
 import { QuotaDesk } from './quota-desk.js';
 import { UsageObserver } from './usage.observer.js';
 import { getProbeRequest, upstreamRequest } from './upstream-request.js';
 
 /** Where the upstream has no first-byte window of its own. */
 const DEFAULT_WINDOW_MS = 30_000;
-
-const PROBE_BODY = Buffer.from(
-  JSON.stringify({
-    model: '',
-    messages: [{ role: 'user', content: '2+2=?' }],
-    max_tokens: 4,
-    stream: true,
-  }),
-);
 
 /**
  * Sends background probes: a small completion through the same stages as requests (patches, backfill, session header,
@@ -49,7 +42,8 @@ export class GatewayProbeSender implements ProbeSender {
   async probe(upstream: UpstreamConfig, signal: AbortSignal): Promise<boolean | null> {
     const windowMs = upstream.firstByteTimeoutMs > 0 ? upstream.firstByteTimeoutMs : DEFAULT_WINDOW_MS;
     try {
-      const target = this.#target(upstream);
+      const probe = probeRequest(upstream);
+      const target = this.#target(upstream, probe?.operation ?? CHAT);
       if (target === null) return null;
       if (upstream.probe.mode === 'get') {
         const { client } = target.candidate.upstream;
@@ -58,14 +52,19 @@ export class GatewayProbeSender implements ProbeSender {
           signal,
         );
       }
+      if (probe === null) return null;
       const exchange = new GatewayExchange({
         id: `probe-${randomUUID()}`,
         headers: {},
         passedHeaders: [],
         contentType: 'application/json',
         query: '',
-        body: JsonDocument.parse(PROBE_BODY),
+        body: JsonDocument.parse(probe.body),
+        form: null,
+        operation: probe.operation,
         startedAt: 0,
+        caller: null,
+        route: null,
       });
       exchange.model = target.candidate.model;
       const quota = this.quotas.take(exchange, target);
@@ -90,7 +89,7 @@ export class GatewayProbeSender implements ProbeSender {
   }
 
   /** As for a request to a model that has no patch of its own. Null: no key can be used now. */
-  #target(upstream: UpstreamConfig): CompiledTarget | null {
+  #target(upstream: UpstreamConfig, operation: Operation): CompiledTarget | null {
     let candidate = this.#candidates.get(upstream.id);
     if (candidate === undefined) {
       const model = plainModel('', [upstream]);
@@ -102,6 +101,6 @@ export class GatewayProbeSender implements ProbeSender {
     }
     const { keys } = candidate.upstream;
     const key = keys === null ? null : keys.peek();
-    return keys !== null && key === null ? null : this.compiler.target(candidate, key);
+    return keys !== null && key === null ? null : this.compiler.target(candidate, key, operation);
   }
 }

@@ -47,7 +47,7 @@ export class UpstreamAttempts {
       if (keys !== null)
         return await this.#throughKeys(exchange, candidate, lease, maxAttempts, sink, relief, keys);
       // Trap: a plugin's `appliesTo` may throw here, after the slot was taken.
-      const target = this.pipelines.target(candidate, null);
+      const target = this.pipelines.target(candidate, null, exchange.input.operation);
       const outcome = await this.#attempt(exchange, target, lease.trial, sink, relief);
       if (outcome === null) return null;
       this.book.add(exchange, target, lease, outcome, null);
@@ -71,7 +71,7 @@ export class UpstreamAttempts {
     const preferred = exchange.attachment?.keyAt(candidate) ?? null;
     const walk = new KeyWalk(keys, errors?.serverError.retries ?? 0, preferred);
     for (let key = walk.key; key !== null; key = walk.key) {
-      const target = this.pipelines.target(candidate, key);
+      const target = this.pipelines.target(candidate, key, exchange.input.operation);
       const outcome = await this.#attempt(exchange, target, lease.trial, sink, relief);
       if (outcome === null) return null;
       const { failure, held } = outcome;
@@ -83,7 +83,7 @@ export class UpstreamAttempts {
         const begun = outcome.answered || outcome.suspended === true;
         if (last || begun || exchange.givenUp !== null) walk.stop();
         // Before it is booked: the ladder takes its step when the walk is over.
-        else if (walk.key !== null && this.#usedUp(candidate, walk.key)) walk.stop();
+        else if (walk.key !== null && this.#usedUp(exchange, candidate, walk.key)) walk.stop();
       }
       this.book.add(exchange, target, lease, outcome, walk);
       if (outcome.suspended === true) exchange.relayed?.suspend(outcome, target);
@@ -93,8 +93,8 @@ export class UpstreamAttempts {
     return null;
   }
 
-  #usedUp(candidate: Candidate, key: PoolKey): boolean {
-    return (this.pipelines.target(candidate, key).quota?.closedMs() ?? 0) > 0;
+  #usedUp({ input }: GatewayExchange, candidate: Candidate, key: PoolKey): boolean {
+    return (this.pipelines.target(candidate, key, input.operation).quota?.closedMs() ?? 0) > 0;
   }
 
   /** Null: its quotas are used up, and nothing was sent. */

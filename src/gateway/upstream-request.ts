@@ -1,4 +1,5 @@
 import type { UpstreamRequest } from '../upstreams/upstream-call.js';
+import type { ModelForm } from '../common/multipart/model-form.js';
 import type { CompiledTarget } from './compiled-target.js';
 import type { GatewayAttempt } from './gateway-attempt.js';
 
@@ -7,6 +8,8 @@ export interface ClientPart {
   readonly passedHeaders: readonly string[];
   readonly contentType: string;
   readonly query: string;
+  /** A form instead of JSON; null for most. */
+  readonly form: ModelForm | null;
 }
 
 /** The request of one attempt: the client's headers, then those of the attempt, then ours, then the fixed ones. */
@@ -28,11 +31,27 @@ export function upstreamRequest(
   if (setHeaders !== null) {
     for (const [name, value] of setHeaders) if (!fixedHeaderNames.has(name)) headers.push(name, value);
   }
+  if (target.defaultHeaders !== null) addMissing(headers, target.defaultHeaders);
   headers.push(...target.ownHeaders, ...target.fixedHeaders);
+  const path = target.path + client.query;
+  if (client.form !== null) {
+    const body = client.form.withModel(target.candidate.upstream.config.model);
+    const bodyBytes = body.reduce((sum, part) => sum + part.length, 0);
+    headers.push('content-length', String(bodyBytes));
+    return { method: 'POST', path, headers, body, bodyBytes };
+  }
   const { body } = attempt;
   const bodyBytes = body.byteLength;
   headers.push('content-length', String(bodyBytes));
-  return { method: 'POST', path: target.path + client.query, headers, body: body.parts(), bodyBytes };
+  return { method: 'POST', path, headers, body: body.parts(), bodyBytes };
+}
+
+function addMissing(headers: string[], wanted: readonly (readonly [string, string])[]): void {
+  for (const [name, value] of wanted) {
+    let sent = false;
+    for (let i = 0; i < headers.length && !sent; i += 2) sent = headers[i] === name;
+    if (!sent) headers.push(name, value);
+  }
 }
 
 /** A request without a body: key and fixed headers. No stage sees it, since there is nothing to shape. */

@@ -4,6 +4,7 @@ import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompress
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { waitFor } from '../../test/support/wait-for.js';
 import { BodyReader, type BodyResult } from './body-reader.js';
+import { JsonBody } from './request-body.js';
 
 const LIMIT = 1000;
 let server: Server;
@@ -14,7 +15,7 @@ beforeAll(async () => {
   server = createServer((request, response) => {
     requests.push(request);
     request.on('end', () => response.end());
-    new BodyReader(request, LIMIT, (result) => results.push(result)).start();
+    new BodyReader(request, LIMIT, new JsonBody(), (result) => results.push(result)).start();
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 });

@@ -6,20 +6,18 @@ import {
   invalidJson,
   unsupportedCoding,
 } from '../common/errors/catalogue.js';
-import type { GatewayError } from '../common/errors/gateway-error.js';
+import { GatewayError } from '../common/errors/gateway-error.js';
 import { canDecode, createDecoder } from '../common/http/content-coding.js';
-import type { JsonDocument } from '../common/json/json-document.js';
-import { JsonIndexer } from '../common/json/json-indexer.js';
 import { JsonSyntaxError } from '../common/json/json-syntax-error.js';
+import type { BodyParts, RequestBody } from './request-body.js';
 
-export type BodyResult = { readonly document: JsonDocument } | { readonly error: GatewayError };
+export type BodyResult = RequestBody | { readonly error: GatewayError };
 
 /**
- * Reads a request body as a JSON object: indexed piece by piece as it arrives, never joined. A body that is refused is
+ * Reads a request body, decoded where it is coded and held to the limit, into its parts. A body that is refused is
  * read away, so that the client gets to read the answer. `done` is not called when the client leaves before the end.
  */
 export class BodyReader {
-  readonly #indexer = new JsonIndexer();
   #decoder: Transform | null = null;
   #bytes = 0;
   #over = false;
@@ -27,6 +25,7 @@ export class BodyReader {
   constructor(
     private readonly request: IncomingMessage,
     private readonly limitBytes: number,
+    private readonly parts: BodyParts,
     private readonly done: (result: BodyResult) => void,
   ) {}
 
@@ -72,7 +71,7 @@ export class BodyReader {
       return;
     }
     try {
-      this.#indexer.push(chunk);
+      this.parts.push(chunk);
     } catch (error) {
       this.refuse(syntaxError(error));
     }
@@ -80,15 +79,15 @@ export class BodyReader {
 
   #finish(): void {
     if (this.#over) return;
-    let document: JsonDocument;
+    let body: RequestBody;
     try {
-      document = this.#indexer.end();
+      body = this.parts.end();
     } catch (error) {
       this.refuse(syntaxError(error));
       return;
     }
     this.#over = true;
-    this.done({ document });
+    this.done(body);
   }
 
   /** Ends the reading with this answer; nothing where the body is already complete or refused. */
@@ -107,6 +106,7 @@ export class BodyReader {
 }
 
 function syntaxError(error: unknown): GatewayError {
+  if (error instanceof GatewayError) return error;
   if (!(error instanceof JsonSyntaxError)) throw error;
   return invalidJson(`${error.reason} at byte ${error.offset}`);
 }

@@ -1,7 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { BodyReader } from './body-reader.js';
 import type { ClientPresence } from './client-presence.js';
-import type { ResolvedEndpoint } from './endpoint-table.js';
+import type { ErrorForm } from '../common/errors/error-form.js';
+import type { Caller } from '../consumers/caller.js';
+import type { ResolvedEndpoint } from './route-table.js';
 
 /** What the edge knows of a request before its body is read. Lives on the request itself. */
 export interface EdgeContext {
@@ -9,13 +11,17 @@ export interface EdgeContext {
   /** The client's query with its `?`, or ''. */
   readonly query: string;
   requestId: string;
+  /** In whose form errors and lists of models are told. */
+  form: ErrorForm;
+  /** Who asks; null where the service is open, or nobody known. */
+  caller: Caller | null;
   /** Monotonic. */
   readonly startedAt: number;
   /** Flat list of headers that every answer to this request carries. */
   headers: string[];
-  /** Reads the body of an admitted chat request. */
+  /** Reads the body of an admitted request for a model. */
   reader: BodyReader | null;
-  /** Of a chat request that was admitted. */
+  /** Of a request for a model that was admitted. */
   presence: ClientPresence | null;
 }
 

@@ -1,11 +1,27 @@
 import type { ServerResponse } from 'node:http';
+import { errorBody, type ErrorForm } from '../common/errors/error-form.js';
 import type { GatewayError } from '../common/errors/gateway-error.js';
 
+/** What an answer of our own needs to know of its request. */
+export interface Answering {
+  readonly requestId: string;
+  readonly form: ErrorForm;
+  /** Flat list of headers that every answer to this request carries. */
+  readonly headers: readonly string[];
+}
+
 /** Sends an answer of our own. Only before a head was sent; a response that is gone is left alone. */
-export function sendError(response: ServerResponse, error: GatewayError, headers: readonly string[]): void {
+export function sendError(
+  response: ServerResponse,
+  error: GatewayError,
+  answering: Answering,
+  headers: readonly string[] = [],
+): void {
   if (response.headersSent || response.destroyed) return;
-  const body = Buffer.from(JSON.stringify(error.body()));
-  const all = [...headers];
+  const { form, requestId } = answering;
+  const body = Buffer.from(JSON.stringify(errorBody(error, form, requestId)));
+  const all = [...answering.headers, ...headers];
+  if (form === 'anthropic') all.push('request-id', requestId);
   for (const name in error.headers) all.push(name, error.headers[name] as string);
   all.push('content-type', 'application/json; charset=utf-8', 'content-length', String(body.length));
   response.writeHead(error.status, all);

@@ -19,7 +19,7 @@ export class GatewayExceptionFilter implements ExceptionFilter {
     const error = this.#answerFor(exception, context.requestId);
     if (!reply.sent) reply.hijack();
     if (reply.raw.headersSent) reply.raw.destroy();
-    else sendError(reply.raw, error, context.headers);
+    else sendError(reply.raw, error, context);
   }
 
   #answerFor(exception: unknown, requestId: string): GatewayError {

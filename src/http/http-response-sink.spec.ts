@@ -31,7 +31,10 @@ async function opened(requests = 1): Promise<{ sinks: HttpResponseSink[]; answer
   const answers = Array.from({ length: requests }, () => connection.send({ path: '/', body: {} }));
   await waitFor(() => responses.length === requests, 'the requests came');
   return {
-    sinks: responses.map((response) => new HttpResponseSink(response, ['x-request-id', 'r1'])),
+    sinks: responses.map(
+      (response) =>
+        new HttpResponseSink(response, { requestId: 'r1', form: 'openai', headers: ['x-request-id', 'r1'] }),
+    ),
     answers,
   };
 }

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { GatewayError } from '../common/errors/gateway-error.js';
 import type { ResponseSink } from '../gateway/response-sink.js';
-import { sendError } from './error-response.js';
+import { type Answering, sendError } from './error-response.js';
 
 /** Above this the copy costs more than it saves. */
 const ONE_PIECE_BYTES = 4096;
@@ -16,7 +16,7 @@ export class HttpResponseSink implements ResponseSink {
 
   constructor(
     private readonly response: ServerResponse,
-    private readonly edgeHeaders: readonly string[],
+    private readonly answering: Answering,
   ) {}
 
   set onDrain(listener: (() => void) | null) {
@@ -25,7 +25,7 @@ export class HttpResponseSink implements ResponseSink {
 
   head(status: number, headers: string[]): void {
     if (this.response.headersSent || this.response.destroyed) return;
-    headers.push(...this.edgeHeaders);
+    headers.push(...this.answering.headers);
     this.response.writeHead(status, headers);
   }
 
@@ -78,7 +78,7 @@ export class HttpResponseSink implements ResponseSink {
   }
 
   error(error: GatewayError, headers: string[]): void {
-    sendError(this.response, error, [...this.edgeHeaders, ...headers]);
+    sendError(this.response, error, this.answering, headers);
   }
 
   #listen(): void {

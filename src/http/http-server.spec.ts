@@ -18,7 +18,7 @@ beforeAll(async () => {
   const edge = {
     route: (request: IncomingMessage) => {
       const context = { resolved: undefined, query: '', requestId: '', startedAt: 0, headers: [] };
-      setEdgeContext(request, { ...context, reader: null, presence: null });
+      setEdgeContext(request, { ...context, form: 'openai', caller: null, reader: null, presence: null });
       return request.url;
     },
     admit: (_: unknown, __: unknown, done: () => void) => done(),

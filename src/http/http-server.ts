@@ -5,6 +5,7 @@ import { headersTooLarge, malformedRequest, requestTimeout } from '../common/err
 import type { GatewayError } from '../common/errors/gateway-error.js';
 import { BodyReader, type BodyResult } from './body-reader.js';
 import { edgeContext } from './edge-context.js';
+import { FormBody, JsonBody } from './request-body.js';
 import type { EdgeService } from './edge.service.js';
 
 /** Time a client has to send its head, and its whole request: against those who send a byte a minute. */
@@ -39,8 +40,11 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   fastify.removeAllContentTypeParsers();
   fastify.addContentTypeParser('*', (request, payload, done) => {
     const finish = (result: BodyResult) => done(null, result);
-    const reader = new BodyReader(payload as IncomingMessage, options.bodyLimitBytes, finish);
-    edgeContext(request.raw).reader = reader;
+    const context = edgeContext(request.raw);
+    const isForm = context.resolved?.endpoint.operation?.body === 'form';
+    const parts = isForm ? new FormBody(request.raw.headers['content-type'] ?? '') : new JsonBody();
+    const reader = new BodyReader(payload as IncomingMessage, options.bodyLimitBytes, parts, finish);
+    context.reader = reader;
     reader.start();
   });
   // Trap: else Node ends the socket at a client's FIN, and a stream that is under way is cut without a word.

@@ -2,46 +2,48 @@ import { Controller, Get, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { unknownModel } from '../common/errors/catalogue.js';
 import { printable } from '../common/text/mask.js';
+import { ConsumerRegistry } from '../consumers/consumer.registry.js';
 import { RoutingService } from '../routing/routing.service.js';
-import { edgeContext } from './edge-context.js';
+import type { Sight } from '../routing/sight.js';
+import { type EdgeContext, edgeContext } from './edge-context.js';
 import { ROUTES } from './endpoint-table.js';
 import { sendError } from './error-response.js';
 import { sendJson } from './json-response.js';
+import { ModelForms } from './model-forms.js';
 
-interface ModelEntry {
-  readonly id: string;
-  readonly object: 'model';
-  readonly created: number;
-  readonly owned_by: 'llm-proxy';
-}
-
-/** GET /v1/models and /v1/models/{id}: the models of the file, never asked of a provider. */
+/** GET …/models and …/models/{id}: what this caller could use under this route, never asked of a provider. */
 @Controller()
 export class ModelsController {
-  /** Start of the process, unix seconds. */
-  readonly #created = Math.floor(Date.now() / 1000 - process.uptime());
+  readonly #forms = new ModelForms(Date.now() - process.uptime() * 1000);
 
-  constructor(private readonly routing: RoutingService) {}
+  constructor(
+    private readonly routing: RoutingService,
+    private readonly consumers: ConsumerRegistry,
+  ) {}
 
   @Get(ROUTES.models)
   list(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
-    const data = Array.from(this.routing.models, ({ model }) => this.#entry(model.name));
-    sendJson(request, reply, { object: 'list', data });
+    const context = edgeContext(request.raw);
+    const names = Array.from(this.routing.visible(this.#sight(context)), ({ name }) => name);
+    // By code unit: the order of the file would tell of names that are hidden.
+    if (this.consumers.closed) names.sort();
+    sendJson(request, reply, this.#forms.list(names, context.form));
   }
 
   @Get(ROUTES.model)
   one(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
     const context = edgeContext(request.raw);
     const id = context.resolved?.modelId ?? '';
-    if (this.routing.named(id) === undefined) {
+    if (this.routing.named(id, this.#sight(context)) === undefined) {
       reply.hijack();
-      sendError(reply.raw, unknownModel(printable(id)), context.headers);
+      sendError(reply.raw, unknownModel(printable(id)), context);
       return;
     }
-    sendJson(request, reply, this.#entry(id));
+    sendJson(request, reply, this.#forms.one(id, context.form));
   }
 
-  #entry(id: string): ModelEntry {
-    return { id, object: 'model', created: this.#created, owned_by: 'llm-proxy' };
+  #sight({ caller, resolved }: EdgeContext): Sight | null {
+    const route = resolved?.route ?? null;
+    return route === null ? null : this.routing.sight(route, caller);
   }
 }

@@ -4,6 +4,7 @@ import { LoggerModule } from 'nestjs-pino';
 import type { Logger } from 'pino';
 import { Registry } from 'prom-client';
 import { GatewayLog } from './log/gateway-log.js';
+import { ConsumerMetrics } from './metrics/consumer.metrics.js';
 import { GatewayMetrics } from './metrics/gateway.metrics.js';
 import { KeyMetrics } from './metrics/key.metrics.js';
 import { QuotaMetrics } from './metrics/quota.metrics.js';
@@ -12,6 +13,8 @@ export interface ObservabilityOptions {
   readonly logger: Logger;
   readonly version: string;
   readonly logLinesDropped: () => number;
+  /** Most consumers that metrics name. */
+  readonly metricsConsumers: number;
   /** Serves GET /metrics; given from above, since controllers live in the HTTP layer. */
   readonly metricsController: new (...dependencies: never[]) => object;
 }
@@ -41,10 +44,11 @@ export class ObservabilityModule {
       providers: [
         { provide: GatewayMetrics, useValue: metrics },
         { provide: KeyMetrics, useValue: new KeyMetrics(registry) },
+        { provide: ConsumerMetrics, useValue: new ConsumerMetrics(registry, options.metricsConsumers) },
         { provide: QuotaMetrics, useValue: new QuotaMetrics(registry) },
         { provide: GatewayLog, useValue: log },
       ],
-      exports: [GatewayMetrics, KeyMetrics, QuotaMetrics, GatewayLog],
+      exports: [GatewayMetrics, ConsumerMetrics, KeyMetrics, QuotaMetrics, GatewayLog],
     };
   }
 }

@@ -24,7 +24,7 @@ function setUp(patches: Partial<Record<Layer, object>>) {
     interceptor.onAttempt({ exchange: { model }, upstream, body: document } as unknown as Attempt);
     return document.toBuffer().toString();
   };
-  return { apply, applies: interceptor.appliesTo({ model, upstream }) };
+  return { apply, applies: interceptor.appliesTo({ model, upstream, operation: 'chat' }) };
 }
 
 describe('PatchInterceptor', () => {

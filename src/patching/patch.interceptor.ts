@@ -11,6 +11,8 @@ export class PatchInterceptor implements ExchangeInterceptor {
   readonly #plans = new WeakMap<ModelConfig, Map<UpstreamConfig, PatchPlan | null>>();
 
   appliesTo(target: Target): boolean {
+    // Of a form nothing is understood but its model.
+    if (target.operation === 'transcription' || target.operation === 'translation') return false;
     return this.#plan(target.model, target.upstream) !== null;
   }
 

@@ -12,8 +12,8 @@ import { EMPTY_STRING, jsonText } from './json-text.js';
 @Injectable()
 @RegisterInterceptor({ id: 'reasoning-backfill', order: 160 })
 export class ReasoningTransformer implements ExchangeInterceptor {
-  appliesTo({ upstream }: Target): boolean {
-    return upstream.provider.reasoningField !== null;
+  appliesTo({ operation, upstream }: Target): boolean {
+    return operation === 'chat' && upstream.provider.reasoningField !== null;
   }
 
   onAttempt({ body, upstream }: Attempt): void {

@@ -8,7 +8,8 @@ import { ThinkTagTransform } from './think-tag.transform.js';
 describe('ThinkTagInterceptor', () => {
   it('opens a transform of its own for each answer, and none where tags are off', () => {
     const interceptor = new ThinkTagInterceptor();
-    const target = (thinkTags: ThinkTagsMode): Target => ({ upstream: { thinkTags } }) as unknown as Target;
+    const target = (thinkTags: ThinkTagsMode): Target =>
+      ({ operation: 'chat', upstream: { thinkTags } }) as unknown as Target;
     const open = (thinkTags: ThinkTagsMode): unknown =>
       interceptor.onResponse({} as Exchange, target(thinkTags) as unknown as Attempt);
     expect(

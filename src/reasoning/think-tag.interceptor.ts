@@ -13,8 +13,8 @@ import { ThinkTagTransform } from './think-tag.transform.js';
 @Injectable()
 @RegisterInterceptor({ id: 'think-tags', order: Order.shape })
 export class ThinkTagInterceptor implements ExchangeInterceptor {
-  appliesTo({ upstream }: Target): boolean {
-    return upstream.thinkTags !== 'off';
+  appliesTo({ operation, upstream }: Target): boolean {
+    return operation === 'chat' && upstream.thinkTags !== 'off';
   }
 
   onResponse(_exchange: Exchange, { upstream }: Attempt): StreamTransform | null {

@@ -1,4 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { LabelSelector } from '../common/selector/label-selector.js';
+import { SelectorSyntaxError } from '../common/selector/selector-syntax-error.js';
 import { noCandidates } from '../common/errors/catalogue.js';
 import type { Plan, LeftOut } from './plan.js';
 import type { Candidate } from './candidate.js';
@@ -6,6 +8,7 @@ import type { SkipReason } from '../contracts/gate.js';
 
 const TIER = 'x-llm-proxy-tier';
 const PROVIDERS = 'x-llm-proxy-providers';
+const TAGS = 'x-llm-proxy-tags';
 
 /**
  * Narrows a plan to what the client's hint headers leave. Throws a 400 for one that cannot be read, or when nothing is
@@ -22,6 +25,11 @@ export function narrowed(plan: Plan, headers: Readonly<IncomingHttpHeaders>): Pl
   if (providers !== undefined) {
     const ids = listOf(providers);
     result = keep(result, PROVIDERS, 'hint', ({ upstream }) => ids.has(upstream.config.provider.id));
+  }
+  const tags = headers[TAGS];
+  if (tags !== undefined) {
+    const wanted = tagsOf(tags);
+    result = keep(result, TAGS, 'hint', ({ upstream }) => wanted.matches(upstream.config.labels));
   }
   return result;
 }
@@ -54,4 +62,17 @@ function listOf(value: string | string[]): ReadonlySet<string> {
     .filter((id) => id !== '');
   if (ids.length === 0) throw noCandidates(PROVIDERS, 'must be a list of provider ids, such as a,b');
   return new Set(ids);
+}
+
+/** `k=v`, several joined by commas: what selects labels, without its negative forms. */
+function tagsOf(value: string | string[]): LabelSelector {
+  const unreadable = noCandidates(TAGS, 'must be labels with their values, such as region=eu,tier=gold');
+  try {
+    const selector = LabelSelector.parse(String(value));
+    const { requirements } = selector;
+    if (requirements.length > 0 && requirements.every(({ operator }) => operator === 'in')) return selector;
+  } catch (error) {
+    if (!(error instanceof SelectorSyntaxError)) throw error;
+  }
+  throw unreadable;
 }

@@ -1,4 +1,5 @@
-import type { ModelConfig } from '../config/gateway-config.js';
+import type { ModelConfig, UpstreamConfig } from '../config/gateway-config.js';
+import type { Operation } from '../contracts/operation.js';
 import type { Exchange } from '../contracts/exchange.js';
 import type { RoutingChoice, RoutingPolicy } from '../contracts/routing-policy.js';
 import type { Candidate } from './candidate.js';
@@ -35,6 +36,7 @@ export class ModelRoute {
   readonly candidates: readonly Candidate[];
   readonly #tiers: readonly (readonly Choice[])[];
   readonly #listed: Plan;
+  readonly #speaking = new Map<Operation, ModelRoute | null>();
 
   constructor(
     readonly model: ModelConfig,
@@ -57,9 +59,33 @@ export class ModelRoute {
     return { ...this.#listed, candidates };
   }
 
+  /** With these candidates only; the very route where all are kept, null where none is. */
+  only(wanted: (candidate: Candidate) => boolean): ModelRoute | null {
+    const candidates = this.candidates.filter(wanted);
+    if (candidates.length === 0) return null;
+    return candidates.length === this.candidates.length
+      ? this
+      : new ModelRoute(this.model, candidates, this.policy);
+  }
+
+  /** With the candidates that can do this; null where none can. */
+  speaking(operation: Operation): ModelRoute | null {
+    let route = this.#speaking.get(operation);
+    if (route === undefined) {
+      route = this.only(({ upstream }) => speaks(upstream.config, operation));
+      this.#speaking.set(operation, route);
+    }
+    return route;
+  }
+
   get listed(): Plan {
     return this.#listed;
   }
+}
+
+/** Spec 04: the same protocol, or the capability. */
+function speaks({ protocols, serves }: UpstreamConfig, { protocol, capability }: Operation): boolean {
+  return serves.includes(capability) && (protocol === null || protocols.includes(protocol));
 }
 
 /** Each member once, whatever the policy gave back. */

@@ -13,7 +13,7 @@ import { FastestPolicy } from './policies/fastest.policy.js';
 import { LeastBusyPolicy } from './policies/least-busy.policy.js';
 import type { Plan } from './plan.js';
 import type { PolicyExplorer } from './policy.explorer.js';
-import { RoutingService } from './routing.service.js';
+import { type Asking, RoutingService } from './routing.service.js';
 
 interface State {
   active: number;
@@ -22,6 +22,7 @@ interface State {
 }
 const states = new Map<string, State>();
 const told: string[] = [];
+const asking = (requestId: string): Asking => ({ requestId, sight: null, mayAddress: true });
 beforeEach(() => {
   states.clear();
   told.length = 0;
@@ -82,7 +83,7 @@ function routing(models: readonly object[], more: Record<string, unknown> = {}):
 const exchange = (headers: Record<string, string> = {}): Exchange =>
   ({ id: 'r', headers }) as unknown as Exchange;
 const planOf = (service: RoutingService, name: string, headers: Record<string, string> = {}): Plan =>
-  service.plan(service.resolve(name, 'r'), exchange(headers));
+  service.plan(service.resolve(name, asking('r')), exchange(headers), null);
 const ids = ({ candidates }: Plan): string => candidates.map(({ upstream }) => upstream.id).join('');
 const error = (work: () => unknown): GatewayError => {
   try {
@@ -107,14 +108,14 @@ describe('RoutingService, models', () => {
 
   it('lists models in file order, also those whose names look like numbers', () => {
     const service = routing(['z', '10', '2'].map((name) => ({ name, upstreams: ['a'] })));
-    expect([...service.models].map(({ model }) => model.name)).toEqual(['z', '10', '2']);
+    expect([...service.visible(null)].map(({ name }) => name)).toEqual(['z', '10', '2']);
   });
 
   it('knows no model that the file does not have, whatever it is called', () => {
     const service = routing([{ name: 'one', upstreams: ['a'] }]);
     for (const name of ['', 'One', 'one ', '__proto__', 'constructor', 'toString', 'p/org/real-a:70b']) {
-      expect(service.named(name)).toBeUndefined();
-      expect(error(() => service.resolve(name, 'r')).code).toBe('model_not_found');
+      expect(service.named(name, null)).toBeUndefined();
+      expect(error(() => service.resolve(name, asking('r'))).code).toBe('model_not_found');
     }
   });
 
@@ -125,9 +126,9 @@ describe('RoutingService, models', () => {
 
   it('takes unknown names to the default model, and says so', () => {
     const service = routing([{ name: 'AUTO', upstreams: ['b'] }], { default_model: 'AUTO' });
-    expect(service.resolve('gpt-x', 'r1').model.name).toBe('AUTO');
+    expect(service.resolve('gpt-x', asking('r1')).model.name).toBe('AUTO');
     expect(told).toEqual(['r1 gpt-x AUTO']);
-    expect(service.named('gpt-x')).toBeUndefined();
+    expect(service.named('gpt-x', null)).toBeUndefined();
   });
 });
 
@@ -247,13 +248,13 @@ describe('RoutingService, direct addressing', () => {
       // One compiled candidate for all requests, since its identity is a key.
       expect(planOf(service, name).candidates[0]).toBe(plan.candidates[0]);
     }
-    expect([...service.models]).toHaveLength(1);
+    expect([...service.visible(null)]).toHaveLength(1);
   });
 
   it('prefers the exact name of a model, and knows nothing that is not configured', () => {
     expect(ids(planOf(direct(), 'q/taken'))).toBe('a');
     for (const name of ['q/other', 'nobody/org/real-c:70b', 'q/', 'q', '/org/real-c:70b', '__proto__/x']) {
-      expect(error(() => direct().resolve(name, 'r')).code).toBe('model_not_found');
+      expect(error(() => direct().resolve(name, asking('r'))).code).toBe('model_not_found');
     }
   });
 });

@@ -2,6 +2,7 @@ import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
 import { unknownModel } from '../common/errors/catalogue.js';
 import { printable } from '../common/text/mask.js';
 import { ConfigStore } from '../config/config.store.js';
+import type { RouteConfig } from '../config/access-config.js';
 import type { GatewayConfig, ModelConfig } from '../config/gateway-config.js';
 import type { Exchange } from '../contracts/exchange.js';
 import { GATE_SOURCE, type Gate, type GateSource } from '../contracts/gate.js';
@@ -12,7 +13,17 @@ import { DirectRoutes } from './direct-routes.js';
 import { narrowed } from './hints.js';
 import { ModelRoute } from './model-route.js';
 import type { Plan } from './plan.js';
+import type { Sight } from './sight.js';
+import { type Selecting, Sights } from './sights.js';
 import { PolicyExplorer } from './policy.explorer.js';
+
+/** What of a request decides which models are there for it. */
+export interface Asking {
+  readonly requestId: string;
+  readonly sight: Sight | null;
+  /** A provider and its model may be addressed without an entry in `models`. */
+  readonly mayAddress: boolean;
+}
 
 /** From a model's name to its candidates in order. Compiled once; names are looked up in maps, never on an object. */
 @Injectable()
@@ -22,6 +33,7 @@ export class RoutingService implements OnModuleInit {
   readonly #direct: DirectRoutes | null;
   /** Made when first asked for, and kept: what is configured bounds their number. */
   readonly #directRoutes = new Map<string, ModelRoute>();
+  readonly #sights = new Sights();
 
   constructor(
     store: ConfigStore,
@@ -40,37 +52,48 @@ export class RoutingService implements OnModuleInit {
     for (const [i, model] of this.#config.models.entries()) {
       const policy =
         model.order === 'listed' ? null : this.policies.policy(model.order, `models[${i}].order`);
-      this.#routes.set(model.name, this.#compile(model, policy));
+      const route = this.#compile(model, policy);
+      if (route !== null) this.#routes.set(model.name, route);
     }
   }
 
-  /** All models in file order. */
-  get models(): Iterable<ModelRoute> {
-    return this.#routes.values();
+  /** What somebody sees under a route; null = everything, as the models list it. */
+  sight(route: RouteConfig, caller: Selecting | null): Sight | null {
+    return this.#sights.of(route, caller);
   }
 
-  /** A model of the file by its exact name. */
-  named(name: string): ModelRoute | undefined {
-    return this.#routes.get(name);
+  /** The models that somebody sees, in file order. */
+  *visible(sight: Sight | null): Iterable<ModelConfig> {
+    for (const route of this.#routes.values())
+      if (sight === null || sight.narrow(route) !== null) yield route.model;
+  }
+
+  /** A model of the file by its exact name, as far as it is seen. */
+  named(name: string, sight: Sight | null): ModelRoute | undefined {
+    const route = this.#routes.get(name);
+    if (route === undefined || sight === null) return route;
+    return sight.narrow(route) ?? undefined;
   }
 
   /**
-   * The model that a request for this name gets: of the file, addressed directly, or the default. Throws a 404 where
-   * there is none.
+   * The model that a request for this name gets: of the file, addressed directly, or the default, all as far as they are
+   * seen. Throws a 404 where there is none; one that is hidden is told like one that does not exist.
    */
-  resolve(name: string, requestId: string): ModelRoute {
-    const route = this.#routes.get(name) ?? this.#addressed(name);
+  resolve(name: string, asking: Asking): ModelRoute {
+    const { sight } = asking;
+    const route = this.named(name, sight) ?? this.#addressed(name, asking);
     if (route !== undefined) return route;
     const { defaultModel } = this.#config;
-    const fallback = defaultModel === null ? undefined : this.#routes.get(defaultModel);
+    const fallback = defaultModel === null ? undefined : this.named(defaultModel, sight);
     if (fallback === undefined) throw unknownModel(printable(name));
-    this.log.defaulted(requestId, name, fallback.model.name);
+    this.log.defaulted(asking.requestId, name, fallback.model.name);
     return fallback;
   }
 
   /** The candidates in the order for this request. Throws a 400 where its hints leave none. */
-  plan(route: ModelRoute, exchange: Exchange): Plan {
-    const plan = route.model.order === 'listed' ? route.listed : this.#ordered(route, exchange);
+  plan(route: ModelRoute, exchange: Exchange, sight: Sight | null): Plan {
+    const own = route.model.order === 'listed' ? route.listed : this.#ordered(route, exchange);
+    const plan = sight === null ? own : sight.arrange(own);
     return this.#config.server.allowHints ? narrowed(plan, exchange.headers) : plan;
   }
 
@@ -84,23 +107,31 @@ export class RoutingService implements OnModuleInit {
     }
   }
 
-  #addressed(name: string): ModelRoute | undefined {
-    if (this.#direct === null) return undefined;
+  #addressed(name: string, { sight, mayAddress }: Asking): ModelRoute | undefined {
+    if (this.#direct === null || !mayAddress) return undefined;
+    const route = this.#directRoute(name, this.#direct);
+    if (route === undefined || sight === null) return route;
+    return sight.narrowDirect(route) ?? undefined;
+  }
+
+  #directRoute(name: string, direct: DirectRoutes): ModelRoute | undefined {
     let route = this.#directRoutes.get(name);
     if (route !== undefined) return route;
-    const model = this.#direct.find(name);
+    const model = direct.find(name);
     if (model === undefined) return undefined;
-    route = this.#compile(model, null);
-    this.#directRoutes.set(name, route);
+    route = this.#compile(model, null) ?? undefined;
+    if (route !== undefined) this.#directRoutes.set(name, route);
     return route;
   }
 
-  #compile(model: ModelConfig, policy: ModelRoute['policy']): ModelRoute {
+  /** Null where all of it is disabled: such a model is not there. */
+  #compile(model: ModelConfig, policy: ModelRoute['policy']): ModelRoute | null {
     const candidates = model.entries.map((entry) => {
       const upstream = this.registry.get(entry.upstream.id);
       return { model, entry, upstream, gates: gatesOf(upstream.keys, this.gates.gateOf(model, entry)) };
     });
-    return new ModelRoute(model, candidates, policy);
+    const enabled = candidates.filter(({ upstream }) => !upstream.config.disabled);
+    return model.disabled || enabled.length === 0 ? null : new ModelRoute(model, enabled, policy);
   }
 }
 

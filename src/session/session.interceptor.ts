@@ -39,7 +39,7 @@ export class SessionInterceptor implements ExchangeInterceptor {
   #idFor(exchange: Exchange, messages: Buffer): string | undefined {
     const note = exchange.notes.get(NOTE) as Note | undefined;
     if (note?.messages.equals(messages)) return note.id;
-    const id = this.registry.resolve(messages);
+    const id = this.registry.resolve(messages, exchange.consumer?.id ?? '');
     exchange.notes.set(NOTE, { messages, id } satisfies Note);
     return id;
   }

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { Clock } from '../common/time/clock.js';
 import { hexOf, HistoryChain, type Chain } from '../common/history/history-chain.js';
 
@@ -55,20 +56,26 @@ export class SessionRegistry {
     return this.#prefixes.size;
   }
 
-  /** The id for the bytes of a `messages` array; undefined where there is no message. */
-  resolve(messages: Buffer): string | undefined {
+  /**
+   * The id for the bytes of a `messages` array; undefined where there is no message. Histories with different `owner`s
+   * share nothing, however alike they are.
+   */
+  resolve(messages: Buffer, owner = ''): string | undefined {
     this.#dropExpired();
+    const seed = owner === '' ? '' : seedOf(owner);
     let chain = this.#chain.follow(messages);
     // What was hashed before may be forgotten here by now: then the shorter prefixes are asked too.
-    if (chain?.resumed && !this.#prefixes.has(chain.digests[0]!)) chain = this.#chain.follow(messages, true);
+    if (chain?.resumed && !this.#prefixes.has(seed + chain.digests[0]!))
+      chain = this.#chain.follow(messages, true);
     if (chain === undefined) return undefined;
-    const session = this.#known(chain) ?? this.#create(chain);
+    const digests = seed === '' ? chain.digests : chain.digests.map((digest) => seed + digest);
+    const session = this.#known(digests) ?? this.#create(seed, chain);
     this.#use(session);
-    this.#learn(session, chain.digests);
+    this.#learn(session, digests);
     return session.id;
   }
 
-  #known({ digests }: Chain): Session | undefined {
+  #known(digests: readonly string[]): Session | undefined {
     for (let i = digests.length - 1; i >= 0; i--) {
       const session = this.#prefixes.get(digests[i]!);
       if (session !== undefined) return session;
@@ -76,8 +83,9 @@ export class SessionRegistry {
     return undefined;
   }
 
-  #create({ digests }: Chain): Session {
-    const id = hexOf(digests.at(-1)!);
+  #create(seed: string, { digests }: Chain): Session {
+    const history = digests.at(-1)!;
+    const id = hexOf(seed === '' ? history : hash('sha256', Buffer.from(seed + history, 'latin1'), 'binary'));
     return this.#sessions.get(id) ?? { id, prefixes: new Set(), usedAtMs: 0 };
   }
 
@@ -126,4 +134,9 @@ export class SessionRegistry {
     this.#sessions.delete(session.id);
     for (const prefix of session.prefixes) this.#prefixes.delete(prefix);
   }
+}
+
+/** Short, since it stands before each prefix; one character a byte. */
+function seedOf(owner: string): string {
+  return hash('sha256', owner, 'binary').slice(0, 16);
 }

@@ -124,7 +124,7 @@ describe("a client's mistake is answered before any slot is taken (spec 01 §3)"
     '/',
     '/v1',
     '/v1/chat',
-    '/v1/completions',
+    '/v1/completion',
     '/v2/models',
     '/chat',
     '/v1/chat/completions/x',

@@ -3,10 +3,11 @@ import { JsonDocument } from '../../src/common/json/json-document.js';
 import { monotonicClock } from '../../src/common/time/clock.js';
 import { ConfigStore } from '../../src/config/config.store.js';
 import { loadConfig } from '../../src/config/loader/load-config.js';
-import type { StreamTransform } from '../../src/contracts/stream.js';
 import type { AttemptOutcome } from '../../src/gateway/attempt-outcome.js';
 import { AttemptRun } from '../../src/gateway/attempt-run.js';
 import type { ErrorClassifiers } from '../../src/gateway/error-classifiers.js';
+import { CHAT, type Operation } from '../../src/contracts/operation.js';
+import type { StreamObserver, StreamTransform } from '../../src/contracts/stream.js';
 import { GatewayAttempt } from '../../src/gateway/gateway-attempt.js';
 import { GatewayExchange } from '../../src/gateway/gateway-exchange.js';
 import { PipelineCompiler } from '../../src/gateway/pipeline.compiler.js';
@@ -27,6 +28,7 @@ export interface AttemptOptions {
   readonly timeout?: string;
   readonly transforms?: readonly StreamTransform[];
   readonly url?: string;
+  readonly operation?: Operation;
   readonly now?: () => number;
 }
 
@@ -82,6 +84,7 @@ export function startAttempt(
     ...compiler.compile(
       { model, entry: { upstream: config, tier: 1, weight: 1, quota: [] }, upstream, gates: null },
       null,
+      options.operation ?? CHAT,
     ),
     onResponse,
   };
@@ -96,6 +99,10 @@ export function startAttempt(
     query: '',
     body,
     startedAt: 0,
+    caller: null,
+    form: null,
+    operation: options.operation ?? CHAT,
+    route: null,
   });
   exchange.model = model;
   const final = body.fork();
@@ -106,7 +113,14 @@ export function startAttempt(
   const dependencies = {
     clock,
     wallClockMs: () => 0,
-    openPipeline: () => new StreamPipeline(options.transforms ?? [], []),
+    openPipeline: (
+      _target: unknown,
+      _attempt: unknown,
+      usage: StreamObserver,
+      _last: unknown,
+      failures: StreamObserver | null,
+    ) => new StreamPipeline(options.transforms ?? [], failures === null ? [usage] : [usage, failures]),
+    onUsage: () => {},
     onCrash: (_: GatewayExchange, error: unknown) => void crashes.push(error),
   };
   const sink = new RecordingSink();

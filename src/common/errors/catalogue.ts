@@ -1,3 +1,4 @@
+import { interruptionEvent } from './error-form.js';
 import { GatewayError } from './gateway-error.js';
 
 /** Every answer the proxy gives by itself: code, status, text. Codes are part of the API and are never reused. */
@@ -65,12 +66,12 @@ export const wrongMethod = (allow: string): GatewayError =>
     headers: { allow },
   });
 
-export const unsupportedMediaType = (): GatewayError =>
+export const unsupportedMediaType = (wanted = 'application/json'): GatewayError =>
   new GatewayError({
     status: 415,
     code: 'unsupported_media_type',
     type: invalidRequest,
-    message: 'The content type must be application/json.',
+    message: `The content type must be ${wanted}.`,
   });
 
 export const unsupportedCoding = (): GatewayError =>
@@ -223,14 +224,5 @@ function retryHeaders(retryMs: number): Readonly<Record<string, string>> {
   };
 }
 
-/** The one in-band event that says a stream broke (spec 01 §8). */
-export const STREAM_INTERRUPTED = Buffer.from(
-  `data: ${JSON.stringify({
-    error: {
-      message: 'The upstream broke off in the middle of this answer; what came is incomplete.',
-      type: 'upstream_error',
-      param: null,
-      code: 'upstream_stream_interrupted',
-    },
-  })}\n\n`,
-);
+/** What says in band that a stream of chat completions broke (spec 01 §8). */
+export const STREAM_INTERRUPTED = interruptionEvent('openai', '', 0);

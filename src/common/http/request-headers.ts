@@ -32,6 +32,11 @@ export function passesToProvider(name: string): boolean {
   return true;
 }
 
+/** Which account of a provider a client means; not for consumers, who share ours. `name` in lower case. */
+export function isAccountHeader(name: string): boolean {
+  return name === 'openai-organization' || name === 'openai-project';
+}
+
 /** Names listed in a `Connection` header, in lower case; null where there is none beyond the usual. */
 export function connectionTokens(value: string | undefined): Set<string> | null {
   if (value === undefined || value === 'keep-alive' || value === 'close') return null;
@@ -44,12 +49,16 @@ export function connectionTokens(value: string | undefined): Set<string> | null 
  * The client's end-to-end headers as a flat list of lower-case names and values, in their order and number.
  * `rawHeaders` is Node's flat list; `connection` the value of the `Connection` header.
  */
-export function endToEndHeaders(rawHeaders: readonly string[], connection: string | undefined): string[] {
+export function endToEndHeaders(
+  rawHeaders: readonly string[],
+  connection: string | undefined,
+  alsoDropped: ((name: string) => boolean) | null = null,
+): string[] {
   const named = connectionTokens(connection);
   const passed: string[] = [];
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
     const name = (rawHeaders[i] as string).toLowerCase();
-    if (!passesToProvider(name) || named?.has(name)) continue;
+    if (!passesToProvider(name) || named?.has(name) || alsoDropped?.(name)) continue;
     passed.push(name, rawHeaders[i + 1] as string);
   }
   return passed;

@@ -1,4 +1,5 @@
 import { dirname, resolve } from 'node:path';
+import type { AuthStyle, Capability, Protocol } from '../access-config.js';
 import type {
   Exposure,
   GatewayConfig,
@@ -26,6 +27,7 @@ import { durationOf } from './duration-setting.js';
 import type { NetworkSettings } from './network-settings.js';
 import { buildErrorRules, buildKeys } from './build-keys.js';
 import { quotasOf } from './quota-settings.js';
+import { buildConsumers, buildRoutes, listOf, modelLabels, upstreamLabels } from './build-access.js';
 import type { Entries, Entry } from './read-entries.js';
 import { backoffOf, probeOf } from './recovery-settings.js';
 
@@ -37,6 +39,7 @@ export const DEFAULTS = {
   shutdownGraceMs: 30_000,
   firstByteTimeoutMs: 30_000,
   probeIntervalMs: 1000,
+  metricsConsumers: 1000,
 } as const;
 
 /** Where a configuration came from. */
@@ -71,6 +74,8 @@ export function buildConfig(
     upstreams: [...upstreams.values()],
     models: (entries.models ?? []).map(({ section }) => buildModel(section, upstreams)),
     defaultModel: entries.defaultModel,
+    consumers: buildConsumers(entries.consumers),
+    routes: buildRoutes(entries.routes),
     plugins: entries.plugins.map((plugin) => buildPlugin(plugin, origin)),
     disable: entries.disable,
     state: buildState(entries.state, origin),
@@ -89,6 +94,8 @@ function buildServer(section: ServerSection): ServerConfig {
     allowHints: section.allow_hints ?? false,
     direct: section.direct ?? false,
     expose: (section.expose ?? 'ids') as Exposure,
+    metricsToken: section.metrics_token?.trim() ?? null,
+    metricsConsumers: section.metrics_consumers ?? DEFAULTS.metricsConsumers,
   };
 }
 
@@ -101,6 +108,8 @@ function buildProvider(section: ProviderSection, network: NetworkSettings): Prov
     keys: buildKeys(section),
     keyOrder: section.key_order ?? 'round_robin',
     errors: buildErrorRules(section),
+    auth: (section.auth as AuthStyle | undefined) ?? null,
+    disabled: section.disabled ?? false,
     headers: Object.entries(section.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]),
     patch: section.patch ?? null,
     sessionHeader: section.session_header?.toLowerCase() ?? null,
@@ -125,11 +134,16 @@ function buildUpstream(
   const firstTokenTimeout = durationOf(own.first_token_timeout) ?? durationOf(inherited.first_token_timeout);
   const idleTimeout = durationOf(own.idle_timeout) ?? durationOf(inherited.idle_timeout);
   const requestTimeout = durationOf(own.request_timeout) ?? durationOf(inherited.request_timeout);
+  const protocols = listOf<Protocol>(own.protocol ?? inherited.protocol, 'chat-completions');
   return {
     id: known(own.id),
     provider,
     model: known(own.model),
     contextWindow: own.context_window ?? null,
+    protocols,
+    serves: listOf<Capability>(own.serves, 'chat'),
+    disabled: own.disabled === true || provider.disabled,
+    labels: upstreamLabels(own, inherited, protocols),
     // Not `??`: an explicit null is a choice, namely unlimited.
     limit: limitOf(own.max_concurrency === undefined ? inherited.max_concurrency : own.max_concurrency),
     patch: own.patch ?? null,
@@ -155,6 +169,8 @@ function buildModel(section: ModelSection, upstreams: ReadonlyMap<string, Upstre
     name: known(section.name),
     entries,
     upstreams: [...new Set(entries.map(({ upstream }) => upstream))],
+    disabled: section.disabled ?? false,
+    labels: modelLabels(section),
     patch: section.patch ?? null,
     order: section.order ?? 'listed',
     maxAttempts: section.max_attempts ?? Infinity,

@@ -8,15 +8,27 @@ export type LineOf = (path: ConfigPath) => number | null;
 export class Findings {
   readonly #problems: ConfigProblem[] = [];
   readonly #warnings: ConfigProblem[] = [];
+  readonly #files: Findings[] = [];
 
-  constructor(readonly lineOf: LineOf) {}
+  constructor(
+    readonly lineOf: LineOf,
+    /** Of another file that belongs to the configuration. */
+    private readonly file: string | null = null,
+  ) {}
+
+  /** Those about another file; they are told after those about this one. The first step of their paths is a line. */
+  ofFile(name: string, lineOf: LineOf): Findings {
+    const findings = new Findings(lineOf, name);
+    this.#files.push(findings);
+    return findings;
+  }
 
   problem(path: ConfigPath, message: string): void {
-    this.#problems.push({ path: formatPath(path), line: this.lineOf(path), message });
+    this.#problems.push({ path: this.#shown(path), line: this.lineOf(path), message });
   }
 
   warning(path: ConfigPath, message: string): void {
-    this.#warnings.push({ path: formatPath(path), line: this.lineOf(path), message });
+    this.#warnings.push({ path: this.#shown(path), line: this.lineOf(path), message });
   }
 
   /** Of something beside the file: the environment. */
@@ -30,12 +42,18 @@ export class Findings {
 
   /** In the order of the file. */
   get problems(): ConfigProblem[] {
-    return inFileOrder(this.#problems);
+    return [...inFileOrder(this.#problems), ...this.#files.flatMap(({ problems }) => problems)];
   }
 
   /** In the order of the file. */
   get warnings(): ConfigProblem[] {
-    return inFileOrder(this.#warnings);
+    return [...inFileOrder(this.#warnings), ...this.#files.flatMap(({ warnings }) => warnings)];
+  }
+
+  #shown(path: ConfigPath): string {
+    if (this.file === null) return formatPath(path);
+    const inside = formatPath(path.slice(1));
+    return inside === '' ? this.file : `${this.file}: ${inside}`;
   }
 }
 

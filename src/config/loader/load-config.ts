@@ -1,5 +1,6 @@
 import { dirname } from 'node:path';
 import type { GatewayConfig } from '../gateway-config.js';
+import { checkAccess } from './access-checks.js';
 import { buildConfig, type Origin } from './build-config.js';
 import type { ConfigProblem } from './config-problem.js';
 import { readSource } from './config-source.js';
@@ -70,8 +71,9 @@ function loadText(
     return { ok: false, problems: [problem], warnings: [] };
   }
   const findings = new Findings(source.lineOf);
-  const entries = readEntries(root, findings, environment);
+  const entries = readEntries(root, origin, findings, environment);
   checkReferences(entries, findings, policies);
+  checkAccess(entries, findings);
   const directory = origin.path === null ? (origin.directory ?? '') : dirname(origin.path);
   const network = new NetworkReader(directory, findings, environment).read(entries);
   checkKeys(entries, findings, Date.now());

@@ -5,6 +5,10 @@ import { RootSection } from '../schema/root.section.js';
 import { ServerSection } from '../schema/server.section.js';
 import { StateSection } from '../schema/state.section.js';
 import { UpstreamSection } from '../schema/upstream.section.js';
+import { ConsumerSection } from '../schema/consumer.section.js';
+import { RouteSection } from '../schema/route.section.js';
+import type { Origin } from './build-config.js';
+import { type ConsumerEntry, readConsumersFile } from './consumers-file.js';
 import type { Findings } from './findings.js';
 import type { PlainObject } from './plain-object.js';
 import { SectionReader } from './section-reader.js';
@@ -22,13 +26,21 @@ export interface Entries {
   readonly providers: readonly Entry<ProviderSection>[] | null;
   readonly upstreams: readonly Entry<UpstreamSection>[] | null;
   readonly models: readonly Entry<ModelSection>[] | null;
+  /** Of the file and of the file it names; null where it has neither key. */
+  readonly consumers: readonly ConsumerEntry[] | null;
+  readonly routes: readonly Entry<RouteSection>[] | null;
   readonly plugins: readonly Entry<PluginSection>[];
   readonly disable: readonly string[];
   readonly defaultModel: string | null;
   readonly state: StateSection;
 }
 
-export function readEntries(root: PlainObject, findings: Findings, environment: Environment): Entries {
+export function readEntries(
+  root: PlainObject,
+  origin: Origin,
+  findings: Findings,
+  environment: Environment,
+): Entries {
   const file = new SectionReader(findings, environment).read(RootSection, root, []);
   const list = <T extends object>(Section: new () => T, items: unknown): Entry<T>[] | null => {
     if (!Array.isArray(items)) return null;
@@ -41,9 +53,33 @@ export function readEntries(root: PlainObject, findings: Findings, environment: 
     providers: list(ProviderSection, file.providers),
     upstreams: list(UpstreamSection, file.upstreams),
     models: list(ModelSection, file.models),
+    consumers: consumersOf(file, origin, findings, environment),
+    routes: list(RouteSection, file.routes),
     plugins: list(PluginSection, file.plugins) ?? [],
     disable: file.disable ?? [],
     defaultModel: file.default_model ?? null,
     state: file.state instanceof StateSection ? file.state : new StateSection(),
   };
+}
+
+function consumersOf(
+  file: RootSection,
+  origin: Origin,
+  findings: Findings,
+  environment: Environment,
+): ConsumerEntry[] | null {
+  const { consumers: listed, consumers_file: name } = file;
+  if (listed === undefined && name === undefined) return null;
+  const own = (listed ?? []).flatMap((section, index): ConsumerEntry[] => {
+    if (!(section instanceof ConsumerSection)) return [];
+    const here = ['consumers', index] as const;
+    const problem: ConsumerEntry['problem'] = (at, message) => findings.problem([...here, ...at], message);
+    const warning: ConsumerEntry['warning'] = (at, message) => findings.warning([...here, ...at], message);
+    const place = () => {
+      const line = findings.lineOf(here);
+      return `consumers[${index}]${line === null ? '' : ` (line ${line})`}`;
+    };
+    return [{ section, problem, warning, place }];
+  });
+  return typeof name === 'string' ? [...own, ...readConsumersFile(name, origin, findings, environment)] : own;
 }

@@ -26,6 +26,8 @@ export class SectionReader {
     for (const key of Object.keys(value)) {
       const setting = settings.get(key);
       if (setting === undefined) this.#unknownKey(Section, key, path);
+      else if (value[key] === null && setting.nullProblem !== undefined)
+        this.findings.problem([...path, key], setting.nullProblem);
       else if (value[key] !== null || setting.nullMatters === true) {
         const given =
           setting.substituted === true ? this.#substituted(value[key], [...path, key]) : value[key];

@@ -17,6 +17,11 @@ interface Anchor extends Read {
   readonly node: unknown;
 }
 
+/** What YAML 1.2's core schema knows, without the prefix that `!!` stands for. */
+const CORE_TAGS = ['str', 'int', 'bool', 'null', 'seq', 'map'].map((name) => `tag:yaml.org,2002:${name}`);
+const TAGGED =
+  'a value that begins with "!" is a YAML tag, which is not supported here; quote it, as in "!preview"';
+
 type Report = (path: ConfigPath, message: string) => void;
 
 /**
@@ -41,6 +46,7 @@ export class YamlReader {
   #read(node: unknown, path: ConfigPath): Read {
     this.#written++;
     if (isAlias(node)) return this.#alias(node, path);
+    if (isTagged(node)) return this.#refuse(path, TAGGED);
     const anchor = (isScalar(node) || isMap(node) || isSeq(node)) && node.anchor ? node.anchor : null;
     if (anchor !== null) this.#anchors.set(anchor, 'open');
     const read = this.#plain(node, path);
@@ -82,6 +88,7 @@ export class YamlReader {
     let size = 1;
     for (const pair of node.items) {
       const key = keyOf(pair);
+      if (isTagged(pair.key)) this.report(path, TAGGED);
       if (key === null) {
         this.report(path, 'a key is empty or no plain text; quote it');
         continue;
@@ -113,6 +120,12 @@ export class YamlReader {
     this.report(path, message);
     return { value: null, size: 1 };
   }
+}
+
+/** With a tag that is not resolved. Trap: a lone `!` is dropped without a warning, and would turn `! a` into `a`. */
+function isTagged(node: unknown): boolean {
+  if (!isScalar(node) && !isMap(node) && !isSeq(node)) return false;
+  return node.tag !== undefined && !CORE_TAGS.includes(node.tag);
 }
 
 export function isMergePair(pair: Pair): boolean {

@@ -24,7 +24,10 @@ export function parseYaml(text: string): { document: Document; problems: SyntaxP
     // 'silent' would also hide a second document.
     logLevel: 'error',
   });
-  const found = [...document.errors, ...document.warnings].map(problemOf);
+  // `YamlReader` finds tags itself: it knows their paths.
+  const found = [...document.errors, ...document.warnings]
+    .filter(({ code }) => code !== 'TAG_RESOLVE_FAILED')
+    .map(problemOf);
   return { document, problems: found };
 }
 
@@ -32,7 +35,6 @@ const HINTS: Readonly<Record<string, string>> = {
   MULTIPLE_DOCS:
     'the file holds more than one YAML document; keep one (remove the "---" line and what follows)',
   TAB_AS_INDENT: 'a tab stands in the indentation; indent with spaces',
-  TAG_RESOLVE_FAILED: 'a value that begins with "!" is a YAML tag, which is not supported here; quote it',
   BAD_SCALAR_START: 'a value begins with a character that YAML reserves; quote it',
   BAD_DQ_ESCAPE: 'unknown escape in a double-quoted text; write \\\\ for a backslash, or use single quotes',
   BAD_COLLECTION_TYPE: 'a YAML tag does not fit its value; remove it or quote the value',

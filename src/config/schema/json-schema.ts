@@ -55,10 +55,10 @@ function objectSchema(section: SectionClass): JsonSchema {
 }
 
 function propertySchema(setting: SettingOptions): JsonSchema {
-  const { rule, description, example, required } = setting;
+  const { rule, description, example, required, nullProblem } = setting;
   return {
     description,
-    ...(required === true ? rule.schema : orNull(rule.schema)),
+    ...(required === true || nullProblem !== undefined ? rule.schema : orNull(rule.schema)),
     ...(setting.default === undefined ? {} : { default: setting.default }),
     ...(example === undefined ? {} : { examples: [example] }),
   };

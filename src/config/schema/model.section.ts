@@ -1,10 +1,11 @@
 import type { PlainObject } from '../loader/plain-object.js';
+import { labels } from './label-rules.js';
 import { ModelEntrySection } from './model-entry.section.js';
 import { count } from './number-rules.js';
 import { word } from './recovery-rules.js';
 import { Setting } from './setting.js';
 import { jsonObject, textsOrSections } from './structure-rules.js';
-import { text } from './text-rules.js';
+import { flag, text } from './text-rules.js';
 import { duration } from './tolerant-rules.js';
 
 /** One of `models:`: a name that clients ask for. */
@@ -26,6 +27,12 @@ export class ModelSection {
       'Ids of upstreams, or entries with more to say; at least one, no plain id twice; the order is the priority.',
   })
   upstreams?: (string | ModelEntrySection)[];
+
+  @Setting({ rule: flag, default: false, description: 'true = the model does not exist for anybody.' })
+  disabled?: boolean;
+
+  @Setting({ rule: labels, example: { preview: 'yes' }, description: 'Labels of the model.' })
+  labels?: Record<string, string>;
 
   @Setting({
     rule: text,

@@ -11,6 +11,12 @@ export const limit: Rule = simpleRule('limit', { type: ['integer', 'null'], mini
   return valid ? null : `${wanted}, not ${show(value)}${unquote(value)}`;
 });
 
+/** Any whole number. */
+export const whole: Rule = simpleRule('whole', { type: 'integer' }, (value) => {
+  const valid = typeof value === 'number' && Number.isSafeInteger(value);
+  return valid ? null : `must be a whole number, not ${show(value)}${unquote(value)}`;
+});
+
 /** A whole number in these bounds, both included. */
 export function wholeNumber(minimum: number, maximum = Number.MAX_SAFE_INTEGER): Rule {
   const bounded = maximum < Number.MAX_SAFE_INTEGER;

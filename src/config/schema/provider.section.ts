@@ -6,9 +6,11 @@ import { headerName, headers } from './header-rules.js';
 import { ErrorsSection } from './errors.section.js';
 import { keyOrder, secretsOrSections } from './key-rules.js';
 import { KeySection } from './key.section.js';
+import { labels } from './label-rules.js';
 import { limit } from './number-rules.js';
 import { ProbeSection } from './probe.section.js';
 import { durationOr, RECOVERY_MODES, word } from './recovery-rules.js';
+import { authStyle, protocols } from './protocol-rules.js';
 import { Setting } from './setting.js';
 import { proxy } from './proxy-rule.js';
 import { prefill } from './stream-rules.js';
@@ -77,6 +79,27 @@ export class ProviderSection {
       'How failures are told apart: simple (default with key), classified (default with keys), or a mapping that changes a class.',
   })
   errors?: 'classified' | 'simple' | ErrorsSection;
+
+  @Setting({
+    rule: protocols,
+    default: 'chat-completions',
+    example: 'messages',
+    description: 'What the provider speaks, one or a list with the preferred one first.',
+  })
+  protocol?: string | string[];
+
+  @Setting({
+    rule: authStyle,
+    example: 'x-api-key',
+    description: 'Header that carries the key; absent = by the protocol (messages: x-api-key).',
+  })
+  auth?: string;
+
+  @Setting({ rule: flag, default: false, description: 'true = its upstreams are out of every model.' })
+  disabled?: boolean;
+
+  @Setting({ rule: labels, example: { region: 'eu' }, description: 'Labels of all its upstreams.' })
+  labels?: Record<string, string>;
 
   @Setting({
     rule: headers,

@@ -1,6 +1,8 @@
+import { ConsumerSection } from './consumer.section.js';
 import { ModelSection } from './model.section.js';
 import { PluginSection } from './plugin.section.js';
 import { ProviderSection } from './provider.section.js';
+import { RouteSection } from './route.section.js';
 import { ServerSection } from './server.section.js';
 import { StateSection } from './state.section.js';
 import { Setting } from './setting.js';
@@ -43,6 +45,30 @@ export class RootSection {
     description: 'Name of the model that takes requests for unknown names; absent = they get 404.',
   })
   default_model?: string;
+
+  @Setting({
+    rule: sections(ConsumerSection, 'consumer', false),
+    section: ConsumerSection,
+    nullProblem: 'has no value; write [] to refuse everybody, or remove the key to let everybody in',
+    description: 'Who may call the service; present, even empty = everybody else is refused, absent = open.',
+  })
+  consumers?: ConsumerSection[];
+
+  @Setting({
+    rule: text,
+    nullProblem: 'has no value; name a file, or remove the key',
+    example: './consumers.jsonl',
+    description: 'A file beside this one with further consumers, one JSON object a line.',
+  })
+  consumers_file?: string;
+
+  @Setting({
+    rule: sections(RouteSection, 'route', true),
+    section: RouteSection,
+    nullProblem: 'has no value; list the routes, or remove the key for the one default route /v1',
+    description: 'Paths under which the endpoints answer; with this key only these, without it `/v1`.',
+  })
+  routes?: RouteSection[];
 
   @Setting({
     rule: sections(PluginSection, 'plugin', false),

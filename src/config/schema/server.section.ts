@@ -1,6 +1,6 @@
-import { byteSize, port } from './number-rules.js';
+import { byteSize, port, wholeNumber } from './number-rules.js';
 import { Setting } from './setting.js';
-import { flag, host, oneOf, origins } from './text-rules.js';
+import { flag, host, oneOf, origins, token } from './text-rules.js';
 import { duration } from './tolerant-rules.js';
 
 /** `server:`: how the service itself listens and behaves. */
@@ -75,4 +75,19 @@ export class ServerSection {
       'What answers show of the back end: ids of upstreams and providers; full = the real model too; none = nothing.',
   })
   expose?: string;
+
+  @Setting({
+    rule: token,
+    substituted: true,
+    example: '${METRICS_TOKEN}',
+    description: 'Bearer token that GET /metrics asks for; absent = open; `${VAR}` is replaced.',
+  })
+  metrics_token?: string;
+
+  @Setting({
+    rule: wholeNumber(0),
+    default: 1000,
+    description: 'Most consumers that metrics name; the rest count as "other".',
+  })
+  metrics_consumers?: number;
 }

@@ -15,6 +15,8 @@ export interface SettingOptions {
   readonly substituted?: boolean;
   /** An explicit `null` means something else than an absent key. */
   readonly nullMatters?: boolean;
+  /** An explicit `null` is a problem, told in these words: absent and empty mean opposite things here. */
+  readonly nullProblem?: string;
   /** The value is a mapping of, or a list of mappings of, this class. */
   readonly section?: SectionClass;
 }

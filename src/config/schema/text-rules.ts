@@ -15,6 +15,16 @@ export const secret: Rule = simpleRule('secret', { type: 'string' }, (value) => 
   return /[^\x20-\x7e\x80-\xff]/.test(key) ? 'holds a character that no HTTP header can carry' : null;
 });
 
+/** A secret that must be there where its key is; trimmed and substituted before it comes here. Never shown. */
+export const token: Rule = simpleRule('token', { type: 'string', minLength: 1 }, (value) => {
+  const problem = secret.check(value)[0]?.message;
+  if (problem !== undefined) return problem;
+  const key = String(value).trim();
+  if (key === '') return 'is empty; a key must be a text';
+  // A client's header with either of these is refused before anything is looked up.
+  return /[,\s]/.test(key) ? 'holds a comma or a space, which no client can send in a key' : null;
+});
+
 export const flag: Rule = simpleRule('flag', { type: 'boolean' }, (value) => {
   if (typeof value === 'boolean') return null;
   return `must be true or false, not ${show(value)}${typeof value === 'string' ? ' (YAML 1.2: yes, no, on and off are texts)' : ''}`;

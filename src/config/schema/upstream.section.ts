@@ -2,14 +2,16 @@ import type { RecoveryMode } from '../gateway-config.js';
 import type { PlainObject } from '../loader/plain-object.js';
 import { BackoffSection } from './backoff.section.js';
 import { quotaSetting, type QuotaSection } from './quota.section.js';
+import { labels } from './label-rules.js';
 import { ProbeSection } from './probe.section.js';
+import { capabilities, protocols } from './protocol-rules.js';
 import { durationOr, RECOVERY_MODES, word } from './recovery-rules.js';
 import { limit, wholeNumber } from './number-rules.js';
 import type { PrefillMerge } from './provider.section.js';
 import { Setting } from './setting.js';
 import { prefill } from './stream-rules.js';
 import { jsonObject, section } from './structure-rules.js';
-import { text } from './text-rules.js';
+import { flag, text } from './text-rules.js';
 import { duration, thinkTags } from './tolerant-rules.js';
 
 /** One of `upstreams:`: a real model at a provider. */
@@ -27,6 +29,27 @@ export class UpstreamSection {
 
   @Setting({ rule: text, required: true, example: 'gpt-4o', description: "The provider's real model name." })
   model?: string;
+
+  @Setting({
+    rule: protocols,
+    example: ['chat-completions', 'messages'],
+    description: "Overrides the provider's protocol.",
+  })
+  protocol?: string | string[];
+
+  @Setting({
+    rule: capabilities,
+    default: ['chat'],
+    example: ['chat', 'embeddings'],
+    description: 'What this upstream can do.',
+  })
+  serves?: string[];
+
+  @Setting({ rule: flag, default: false, description: 'true = it is out of every model.' })
+  disabled?: boolean;
+
+  @Setting({ rule: labels, example: { region: 'eu' }, description: "Labels; they win over the provider's." })
+  labels?: Record<string, string>;
 
   @Setting({
     rule: limit,

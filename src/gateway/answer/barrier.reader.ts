@@ -26,6 +26,8 @@ export class BarrierReader implements AnswerReader {
     private readonly host: AnswerHost,
     private readonly open: () => AnswerReader,
     private readonly judge: ErrorJudge | null,
+    /** By the protocol. */
+    private readonly meaning: (event: SseEvent) => number = meaningOf,
   ) {}
 
   data(chunk: Buffer): boolean {
@@ -76,7 +78,7 @@ export class BarrierReader implements AnswerReader {
 
   #judge(event: SseEvent): void {
     if (this.#verdict !== 'wait') return;
-    const brings = meaningOf(event);
+    const brings = this.meaning(event);
     if (isErrorEvent(brings)) {
       this.#verdict = 'error';
       this.#error = event;

@@ -1,6 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import type { UpstreamHeaders } from '../../common/http/response-headers.js';
+import { CHAT, type Operation } from '../../contracts/operation.js';
 import type { StreamTransform } from '../../contracts/stream.js';
 import { completion, delta, DONE, finish } from '../../../test/support/answers.js';
 import { RecordingHost } from '../../../test/support/recording-host.js';
@@ -33,6 +34,7 @@ interface Given {
   /** Breaks off instead of ending. */
   readonly breaks?: boolean;
   readonly secret?: string;
+  readonly operation?: Operation;
 }
 
 async function read(given: Given): Promise<RecordingHost> {
@@ -47,6 +49,8 @@ async function read(given: Given): Promise<RecordingHost> {
       secret && bytes.includes(secret) ? Buffer.from(bytes.toString().replace(secret, '***')) : bytes,
     wallClockMs: () => 0,
     classify: null,
+    operation: given.operation ?? CHAT,
+    requestId: 'req',
   });
   const body = Buffer.from((given.body ?? '') as string);
   if (body.length > 0) reader.data(body);
@@ -255,6 +259,8 @@ describe('chooseReader, failures', () => {
       maskBytes: (bytes: Buffer) => bytes,
       wallClockMs: () => 0,
       classify: null,
+      operation: CHAT,
+      requestId: 'req',
     };
     const reader = chooseReader(host, options);
     reader.data(Buffer.alloc(1000));
@@ -275,6 +281,8 @@ describe('chooseReader, failures', () => {
       maskBytes: (bytes) => bytes,
       wallClockMs: () => 0,
       classify: null,
+      operation: CHAT,
+      requestId: 'req',
     });
     await waitFor(() => host.verdicts.length > 0, 'a verdict');
     expect(host.verdicts).toEqual(['fail 5xx']);

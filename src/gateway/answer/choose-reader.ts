@@ -2,6 +2,7 @@ import { contentCoding, headerValue } from '../../common/http/response-headers.j
 import { canDecode } from '../../common/http/content-coding.js';
 import { retryAfterMs } from '../../common/http/retry-after.js';
 import type { AttemptFailure, AttemptResult } from '../../contracts/exchange.js';
+import type { Operation } from '../../contracts/operation.js';
 import { kindByContentType } from './answer-kind.js';
 import type { RelayedAnswer } from '../continuation/relayed-answer.js';
 import type { SeamTransform } from '../continuation/seam.transform.js';
@@ -17,7 +18,11 @@ import { FailedAnswerReader } from './failed-answer.reader.js';
 import { JoinAnswerReader } from './join-answer.reader.js';
 import { JsonAnswerReader } from './json-answer.reader.js';
 import { type AnswerKind, SniffingReader } from './sniffing.reader.js';
+import { PipeAnswerReader } from './pipe-answer.reader.js';
+import { meaningIn } from './event-meaning.js';
+import { failureOf } from './protocol-failure.js';
 import { StreamAnswerReader } from './stream-answer.reader.js';
+import { StreamForm } from './stream-form.js';
 
 export interface ReaderOptions {
   /** `stream` of the client's own body. */
@@ -28,6 +33,8 @@ export interface ReaderOptions {
   readonly barrier: boolean;
   /** What the client has of an answer that another upstream may go on with, and the stage that keeps it. */
   readonly continuation: { readonly answer: RelayedAnswer; readonly seam: SeamTransform } | null;
+  readonly operation: Operation;
+  readonly requestId: string;
   readonly maskBytes: (bytes: Buffer) => Buffer;
   readonly wallClockMs: () => number;
   /** How errors are told apart; null = by status alone. */
@@ -46,7 +53,12 @@ export function chooseReader(host: AnswerHost, options: ReaderOptions): AnswerRe
     // The client has the head of a 200 already.
     if (options.continuation?.answer.begun === true)
       return new FailedAnswerReader(host, failure(host, '4xx', options));
-    return decoded(host, true, (isDecoded) => new ClientErrorReader(host, options.maskBytes, isDecoded));
+    const { maskBytes, operation, requestId } = options;
+    return decoded(
+      host,
+      true,
+      (isDecoded) => new ClientErrorReader(host, maskBytes, isDecoded, operation.form, requestId),
+    );
   }
   return successReader(host, options);
 }
@@ -93,9 +105,12 @@ function readerOf(
   origin = { isDecoded: false, sniffed: false },
 ): AnswerReader {
   const { transforming } = host;
-  const { classify } = options;
+  const { classify, operation } = options;
+  const isChat = operation.name === 'chat';
   const judge = classify === null ? null : new ErrorJudge(host, { ...options, classify });
-  const { barrier, continuation } = options;
+  const meaning = meaningIn(operation);
+  const barrier = options.barrier && meaning !== null;
+  const { continuation } = options;
   const continuing = continuation?.answer.begun === true;
   if (kind !== 'sse' && continuing) {
     const reason = 'returned no event stream to go on with';
@@ -105,25 +120,38 @@ function readerOf(
     origin.isDecoded ? make(true) : decoded(host, mustRead, make);
   switch (kind) {
     case 'sse':
-      if (!options.clientWantsStream) return wrap(true, () => new JoinAnswerReader(host, judge, barrier));
+      if (isChat && !options.clientWantsStream)
+        return wrap(true, () => new JoinAnswerReader(host, judge, barrier));
       return wrap(transforming || barrier || continuation !== null, (isDecoded) => {
         const opaque = !isDecoded && contentCoding(host.headers) !== null;
         const contentType = origin.sniffed ? { contentType: 'text/event-stream' } : {};
+        const form = new StreamForm(operation.form, options.requestId);
+        const errorsFail = !opaque && failureOf(operation) !== null;
         const stream = () =>
           continuation !== null
             ? new ContinuableReader(host, { ...continuation, ...contentType })
-            : new StreamAnswerReader(host, { decoded: isDecoded, opaque, ...contentType });
-        return barrier || continuing ? new BarrierReader(host, stream, judge) : stream();
+            : new StreamAnswerReader(host, { decoded: isDecoded, opaque, form, errorsFail, ...contentType });
+        return barrier || continuing
+          ? new BarrierReader(host, stream, judge, meaning ?? undefined)
+          : stream();
       });
     case 'json':
       return wrap(transforming, (isDecoded) => {
         const inspected = isDecoded || contentCoding(host.headers) === null;
         const contentType = origin.sniffed ? { contentType: 'application/json' } : {};
-        return new JsonAnswerReader(host, { inspected, decoded: isDecoded, judge, ...contentType });
+        const isFailure = failureOf(operation);
+        return new JsonAnswerReader(host, {
+          inspected,
+          decoded: isDecoded,
+          judge,
+          ...contentType,
+          ...(isFailure === null ? {} : { isFailure }),
+        });
       });
     case 'empty':
       return emptyReader(host, options);
     case 'other':
+      if (!isChat) return new PipeAnswerReader(host, origin.isDecoded);
       return new FailedAnswerReader(host, {
         result: '5xx',
         status: host.status,
@@ -136,6 +164,7 @@ function readerOf(
 function emptyReader(host: AnswerHost, options: ReaderOptions): AnswerReader {
   if (host.status === 204 || host.status === 205) return new EmptyAnswerReader(host);
   if (options.streamAsked) return new StreamAnswerReader(host, { decoded: false, opaque: true });
+  if (options.operation.name !== 'chat') return new PipeAnswerReader(host, false);
   return new JsonAnswerReader(host, { inspected: true, decoded: false, judge: null });
 }
 

@@ -1,3 +1,4 @@
+import { errorBody, type ErrorForm } from '../../common/errors/error-form.js';
 import { upstreamErrorTooLarge } from '../../common/errors/catalogue.js';
 import type { AttemptFailure } from '../../contracts/exchange.js';
 import type { AnswerHost, AnswerReader } from './answer-reader.js';
@@ -15,6 +16,9 @@ export class ClientErrorReader implements AnswerReader {
     private readonly mask: (bytes: Buffer) => Buffer,
     /** The body was decoded on its way here, so its coding is no longer true. */
     private readonly decoded: boolean,
+    /** For what is said in place of an answer that is too large. */
+    private readonly form: ErrorForm = 'openai',
+    private readonly requestId = '',
   ) {}
 
   data(chunk: Buffer): boolean {
@@ -25,7 +29,9 @@ export class ClientErrorReader implements AnswerReader {
       return true;
     }
     this.#parts = [];
-    const body = Buffer.from(JSON.stringify(upstreamErrorTooLarge(this.host.status).body()));
+    const body = Buffer.from(
+      JSON.stringify(errorBody(upstreamErrorTooLarge(this.host.status), this.form, this.requestId)),
+    );
     this.#send(body, true, 'application/json; charset=utf-8');
     return true;
   }

@@ -16,6 +16,8 @@ export interface JsonAnswerOptions {
   readonly contentType?: string;
   /** Says what an error object means; null = that the provider failed. */
   readonly judge: ErrorJudge | null;
+  /** What else is a failure than an error object, by the protocol. */
+  readonly isFailure?: (answer: JsonDocument) => boolean;
 }
 
 /** A JSON answer: held until complete, inspected, transformed where asked, sent with its length. */
@@ -91,7 +93,7 @@ export class JsonAnswerReader implements AnswerReader {
         this.host.fail({ result: 'net_err', status: this.host.status, reason: 'answer is no complete JSON' });
       return;
     }
-    if (isErrorAnswer(document)) {
+    if (isErrorAnswer(document) || this.options.isFailure?.(document) === true) {
       const { judge } = this.options;
       if (judge !== null) judge.inside(Buffer.concat(this.#parts));
       else this.host.fail({ result: '5xx', status: this.host.status, reason: 'returned an error object' });

@@ -1,9 +1,10 @@
-import { STREAM_INTERRUPTED } from '../../common/errors/catalogue.js';
 import { SseEventTooLargeError } from '../../common/sse/sse-decoder.js';
 import type { AttemptFailure } from '../../contracts/exchange.js';
 import type { StreamPipeline } from '../stream-pipeline.js';
 import type { AnswerHost, AnswerReader, CommitOptions } from './answer-reader.js';
 import { StreamTail } from './stream-tail.js';
+import { beginsWithError } from './failure-watch.js';
+import { StreamForm } from './stream-form.js';
 
 const BLANK_LINE = Buffer.from('\n\n');
 
@@ -12,23 +13,33 @@ export interface StreamAnswerOptions {
   /** The body is coded and nobody must read it: bytes pass, nothing is looked at. */
   readonly opaque: boolean;
   readonly contentType?: string;
+  /** Default: that of chat completions. */
+  readonly form?: StreamForm;
+  /** An error event at the very start is a failure of the attempt. */
+  readonly errorsFail?: boolean;
 }
 
 /** An SSE answer: sent on as it comes, from its first byte, through the pipeline of the attempt. */
 export class StreamAnswerReader implements AnswerReader {
   readonly #tail = new StreamTail();
   readonly #pipeline: StreamPipeline | null;
+  readonly #form: StreamForm;
 
   constructor(
     private readonly host: AnswerHost,
     private readonly options: StreamAnswerOptions,
   ) {
     this.#pipeline = options.opaque ? null : host.pipeline();
+    this.#form = options.form ?? new StreamForm('openai', '');
   }
 
   data(chunk: Buffer): boolean {
     this.#tail.saw(chunk);
     const first = !this.host.committed;
+    if (first && this.options.errorsFail === true && beginsWithError(chunk)) {
+      this.host.fail({ result: '5xx', status: this.host.status, reason: 'returned an error event' });
+      return true;
+    }
     if (first) this.host.commit(this.#commitOptions());
     let out: Buffer | readonly Buffer[] | null;
     try {
@@ -42,7 +53,10 @@ export class StreamAnswerReader implements AnswerReader {
       });
       return true;
     }
-    if (out !== null) return this.host.sink.write(out);
+    if (out !== null) {
+      if (this.#form.watches) for (const piece of [out].flat()) this.#form.sent(piece);
+      return this.host.sink.write(out);
+    }
     if (first) this.host.sink.flush();
     return true;
   }
@@ -66,9 +80,9 @@ export class StreamAnswerReader implements AnswerReader {
   /** What was held back is true text of the upstream; then an open event is closed, then comes the error event. */
   #interruption(): Buffer {
     const pipeline = this.#pipeline;
-    if (pipeline === null) return STREAM_INTERRUPTED;
+    if (pipeline === null) return this.#form.interruption();
     const held = flushed(pipeline);
-    return Buffer.concat([...held, ...(pipeline.midEvent ? [BLANK_LINE] : []), STREAM_INTERRUPTED]);
+    return Buffer.concat([...held, ...(pipeline.midEvent ? [BLANK_LINE] : []), this.#form.interruption()]);
   }
 
   #commitOptions(): CommitOptions {

@@ -132,11 +132,18 @@ export class GatewayLog {
     message: string,
     detail = '',
     attempts: readonly AttemptRecord[] = [],
+    summary: object = {},
   ): void {
     const name = printable(model);
     const line = `chat model=${name} ${status} ${message}${detail === '' ? '' : ` (${detail})`}`;
     const chain = chainOf(attempts);
-    const fields = { request_id: requestId, model: name, status, ...(chain === '' ? {} : { chain }) };
+    const fields = {
+      request_id: requestId,
+      model: name,
+      status,
+      ...(chain === '' ? {} : { chain }),
+      ...summary,
+    };
     const text = chain === '' ? line : `${line} chain=${chain}`;
     if (status >= 500) this.logger.warn(fields, text);
     else this.logger.info(fields, text);
@@ -153,6 +160,7 @@ export class GatewayLog {
       attempts: readonly AttemptRecord[];
     },
     slots: string,
+    summary: object = {},
   ): void {
     const { model, upstream } = target;
     const { result, status } = outcome;
@@ -164,6 +172,7 @@ export class GatewayLog {
       status,
       duration_ms: duration,
       attempts: outcome.attempts.length,
+      ...summary,
     };
     const chain = outcome.attempts.length > 1 ? chainOf(outcome.attempts) : '';
     const logger = this.#loggerOf(target);
@@ -184,11 +193,11 @@ export class GatewayLog {
   }
 
   /** The client went away before any upstream was asked. */
-  left(requestId: string, model: string, durationMs: number): void {
+  left(requestId: string, model: string, durationMs: number, summary: object = {}): void {
     const name = printable(model);
     const duration = Math.round(durationMs);
     this.logger.info(
-      { request_id: requestId, model: name, duration_ms: duration },
+      { request_id: requestId, model: name, duration_ms: duration, ...summary },
       `chat model=${name} client left after ${duration}ms`,
     );
   }

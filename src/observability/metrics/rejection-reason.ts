@@ -11,7 +11,11 @@ export type RejectionReason =
   | 'shutting_down'
   | 'no_candidates'
   | 'no_key'
-  | 'quota';
+  | 'quota'
+  | 'unauthorized'
+  | 'forbidden'
+  | 'unsupported_protocol'
+  | 'consumer_busy';
 
 /** A map, since a plugin's refusal may bring any code. */
 const BY_CODE: ReadonlyMap<string, RejectionReason> = new Map([
@@ -24,6 +28,15 @@ const BY_CODE: ReadonlyMap<string, RejectionReason> = new Map([
   ['no_candidates', 'no_candidates'],
   ['no_usable_key', 'no_key'],
   ['quota_exhausted', 'quota'],
+  ['missing_api_key', 'unauthorized'],
+  ['invalid_api_key', 'unauthorized'],
+  ['api_key_disabled', 'unauthorized'],
+  ['api_key_expired', 'unauthorized'],
+  ['consumer_disabled', 'unauthorized'],
+  ['invalid_metrics_token', 'unauthorized'],
+  ['route_not_allowed', 'forbidden'],
+  ['unsupported_protocol', 'unsupported_protocol'],
+  ['consumer_busy', 'consumer_busy'],
 ]);
 
 /** How an error of our own is counted; null for the service's own failures, which are no rejection. */

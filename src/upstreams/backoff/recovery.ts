@@ -2,8 +2,10 @@ import type { RecoveryMode, UpstreamConfig } from '../../config/gateway-config.j
 import type { Backoff } from './backoff.js';
 
 /** Whether probes are sent while it rests. */
-export function sendsProbes({ recovery, probeIntervalMs }: UpstreamConfig): boolean {
-  return probeIntervalMs > 0 && (recovery === 'probe' || recovery === 'both');
+export function sendsProbes({ recovery, probeIntervalMs, probe, serves }: UpstreamConfig): boolean {
+  // Who answers no chat has no small request that would cost next to nothing.
+  const probeable = probe.mode === 'get' || serves.includes('chat');
+  return probeable && probeIntervalMs > 0 && (recovery === 'probe' || recovery === 'both');
 }
 
 /** Real requests at once that may try what rests: a tenth of its limit, one or two. */

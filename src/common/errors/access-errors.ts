@@ -1,0 +1,70 @@
+import { GatewayError } from './gateway-error.js';
+
+/** What a caller is told who may not, or not now. As in the catalogue, codes are part of the API. */
+
+const unauthorized = (code: string, message: string): GatewayError =>
+  new GatewayError({
+    status: 401,
+    code,
+    type: 'authentication_error',
+    message,
+    headers: { 'www-authenticate': 'Bearer' },
+  });
+
+export const missingApiKey = (): GatewayError =>
+  unauthorized(
+    'missing_api_key',
+    'This service needs an API key: send "Authorization: Bearer …" or "x-api-key: …".',
+  );
+
+export const invalidApiKey = (): GatewayError =>
+  unauthorized('invalid_api_key', 'This API key is not known here, or more than one was sent.');
+
+export const apiKeyDisabled = (): GatewayError =>
+  unauthorized('api_key_disabled', 'This API key is disabled.');
+
+export const apiKeyExpired = (): GatewayError => unauthorized('api_key_expired', 'This API key has expired.');
+
+export const consumerDisabled = (): GatewayError =>
+  unauthorized('consumer_disabled', 'The consumer of this API key is disabled.');
+
+export const invalidMetricsToken = (): GatewayError =>
+  unauthorized(
+    'invalid_metrics_token',
+    'The metrics need "Authorization: Bearer …" with server.metrics_token.',
+  );
+
+export const routeNotAllowed = (): GatewayError =>
+  new GatewayError({
+    status: 403,
+    code: 'route_not_allowed',
+    type: 'permission_error',
+    message: 'This API key may not use this path.',
+  });
+
+export const unsupportedProtocol = (shownModel: string, endpoint: string): GatewayError =>
+  new GatewayError({
+    status: 400,
+    code: 'unsupported_protocol',
+    type: 'invalid_request_error',
+    message: `The model "${shownModel}" cannot be used with ${endpoint}: no upstream of it speaks that.`,
+    param: 'model',
+  });
+
+export const consumerBusy = (limit: number): GatewayError =>
+  new GatewayError({
+    status: 429,
+    code: 'consumer_busy',
+    type: 'rate_limit_error',
+    message: `This consumer already has ${limit} requests running (max_concurrency).`,
+    headers: { 'retry-after': '1', 'retry-after-ms': '1000' },
+  });
+
+export const previousResponseNotFound = (param: string): GatewayError =>
+  new GatewayError({
+    status: 404,
+    code: 'previous_response_not_found',
+    type: 'invalid_request_error',
+    message: `What "${param}" names was not found.`,
+    param,
+  });

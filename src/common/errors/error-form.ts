@@ -1,0 +1,58 @@
+import type { GatewayError } from './gateway-error.js';
+
+/**
+ * In whose form an error is told. `openai` is also the form of chat completions within a stream; `responses` differs from
+ * it only there.
+ */
+export type ErrorForm = 'openai' | 'responses' | 'anthropic';
+
+/** Anthropic's types of errors, by status (their API reference, "Errors"). */
+const ANTHROPIC_TYPES: ReadonlyMap<number, string> = new Map([
+  [401, 'authentication_error'],
+  [403, 'permission_error'],
+  [404, 'not_found_error'],
+  [413, 'request_too_large'],
+  [429, 'rate_limit_error'],
+  [503, 'overloaded_error'],
+]);
+
+export function anthropicType(status: number): string {
+  return ANTHROPIC_TYPES.get(status) ?? (status >= 500 ? 'api_error' : 'invalid_request_error');
+}
+
+/** The body of an answer of our own. */
+export function errorBody(error: GatewayError, form: ErrorForm, requestId: string): object {
+  const body = error.body();
+  if (form !== 'anthropic') return body;
+  const { type: _, ...rest } = body.error;
+  return { type: 'error', error: { type: anthropicType(error.status), ...rest }, request_id: requestId };
+}
+
+const MESSAGE = 'The upstream broke off in the middle of this answer; what came is incomplete.';
+const CODE = 'upstream_stream_interrupted';
+
+/** The one event that says in band that a stream broke (spec 01 §8, 03 §6). */
+export function interruptionEvent(form: ErrorForm, requestId: string, nextSequence: number): Buffer {
+  switch (form) {
+    case 'openai':
+      return event(null, { error: { message: MESSAGE, type: 'upstream_error', param: null, code: CODE } });
+    case 'responses':
+      return event('error', {
+        type: 'error',
+        code: CODE,
+        message: MESSAGE,
+        param: null,
+        sequence_number: nextSequence,
+      });
+    case 'anthropic':
+      return event('error', {
+        type: 'error',
+        error: { type: 'api_error', message: MESSAGE, param: null, code: CODE },
+        request_id: requestId,
+      });
+  }
+}
+
+function event(name: string | null, data: object): Buffer {
+  return Buffer.from(`${name === null ? '' : `event: ${name}\n`}data: ${JSON.stringify(data)}\n\n`);
+}

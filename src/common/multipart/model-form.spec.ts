@@ -1,0 +1,111 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { ModelForm } from './model-form.js';
+
+const B = 'x-boundary';
+const TYPE = `multipart/form-data; boundary=${B}`;
+const part = (disposition: string, value: string | Buffer, head = ''): Buffer =>
+  Buffer.concat([
+    Buffer.from(`--${B}\r\nContent-Disposition: form-data; ${disposition}\r\n${head}\r\n`),
+    Buffer.from(value as string),
+    Buffer.from('\r\n'),
+  ]);
+const form = (...parts: Buffer[]): Buffer => Buffer.concat([...parts, Buffer.from(`--${B}--\r\n`)]);
+const model = part('name="model"', 'whisper');
+const file = part(
+  'name="file"; filename="a b.wav"',
+  Buffer.from([0, 255, 13, 10, 45, 45]),
+  'Content-Type: audio/wav\r\n',
+);
+const parsed = (bytes: Buffer, type = TYPE): string | undefined => ModelForm.parse(bytes, type)?.model;
+
+describe('ModelForm', () => {
+  it('finds the model wherever it stands, and replaces nothing else', () => {
+    for (const parts of [
+      [model, file],
+      [file, model],
+      [part('name="language"', 'de'), model, file],
+    ]) {
+      const body = form(...parts);
+      const read = ModelForm.parse(body, TYPE);
+      expect(read?.model).toBe('whisper');
+      const expected = form(...parts.map((one) => (one === model ? part('name="model"', 'real$&') : one)));
+      expect(Buffer.concat(read?.withModel('real$&') ?? [])).toEqual(expected);
+      expect(Buffer.concat(read?.withModel('whisper') ?? [])).toEqual(body);
+    }
+  });
+
+  it.each([
+    ['name=model', 'name=model'],
+    ['first filename', 'filename="x"; name="model"'],
+    ['upper case', 'NAME="model"'],
+  ])('reads %s', (_, disposition) => expect(parsed(form(part(disposition, 'm')))).toBe('m'));
+
+  it('reads a quoted boundary, a head in any case, an empty first line, an empty file', () => {
+    expect(parsed(form(model), `Multipart/Form-Data; charset=utf-8; BOUNDARY="${B}"`)).toBe('whisper');
+    expect(
+      parsed(Buffer.from(`\r\n--${B}\r\ncontent-disposition:form-data;name="model"\r\n\r\nm\r\n--${B}--`)),
+    ).toBe('m');
+    expect(parsed(form(part('name="file"', ''), model))).toBe('whisper');
+    expect(parsed(form(part('name="model"', '')))).toBe('');
+  });
+
+  it('takes the last of several, and replaces all', () => {
+    const read = ModelForm.parse(form(part('name="model"', 'a'), part('name="model"', 'b')), TYPE);
+    expect(read?.model).toBe('b');
+    expect(Buffer.concat(read?.withModel('r') ?? [])).toEqual(
+      form(part('name="model"', 'r'), part('name="model"', 'r')),
+    );
+  });
+
+  const whole = form(file, model);
+  it('is none when cut anywhere before its closing delimiter', () => {
+    for (let end = 0; end < whole.length - 2; end++) expect(parsed(whole.subarray(0, end))).toBeUndefined();
+    expect(parsed(whole.subarray(0, -2))).toBe('whisper');
+  });
+
+  it.each<[string, Buffer, string?]>([
+    ['no model', form(file)],
+    ['a model in the name of a file', form(part('name="file"; filename="x; name=\\"model\\""', 'm'))],
+    ['no boundary', whole, 'multipart/form-data'],
+    ['two boundaries', whole, `${TYPE}; boundary=other`],
+    ['another boundary', whole, 'multipart/form-data; boundary=other'],
+    ['text before', Buffer.concat([Buffer.from('preamble\r\n'), whole])],
+    ['a delimiter behind a lone LF', form(part('name="file"', `x\n--${B}\nContent-Disposition: form-data; name="model"\n\nhidden\n`), model)],
+    ['a delimiter within a line', form(part('name="file"', `x--${B}y`), model)],
+    ['a delimiter behind the end', Buffer.concat([whole, model])],
+    ['a delimiter with more behind it', Buffer.from(whole.toString('latin1').replace(`--${B}\r\n`, `--${B} \r\n`), 'latin1')],
+    ['a name twice', form(part('name="x"; name="model"', 'hidden'), model)],
+    ['an extended name', form(part("name=\"x\"; name*=utf-8''model", 'hidden'), model)],
+    ['an escape in a name', form(part('name="mo\\del"', 'hidden'), model)],
+    ['a disposition that does not parse', form(part('filename=a"; name="model"', 'hidden'), model)],
+    ['two dispositions', form(part('name="x"', 'hidden', 'Content-Disposition: form-data; name="model"\r\n'), model)],
+    ['a folded head', form(part('name="x";', 'hidden', ' name="model"\r\n'), model)],
+    ['a lone LF in a head', form(part('name="x"', 'hidden', 'a: b\nContent-Disposition: form-data; name="model"\r\n'), model)],
+    ['a name that is too long', form(part('name="model"', 'm'.repeat(5000)))],
+    ['a head that is too long', form(part('name="model"', 'm', `a: ${'b'.repeat(20_000)}\r\n`))],
+    ['nothing', Buffer.alloc(0)],
+  ])('is none with %s', (_, body, type) => expect(parsed(body, type)).toBeUndefined()); // prettier-ignore
+
+  it('gives back any other field byte for byte', () => {
+    fc.assert(
+      fc.property(
+        fc.uint8Array({ maxLength: 200 }),
+        fc.string({ maxLength: 20 }),
+        fc.boolean(),
+        (bytes, name, first) => {
+          const other = part('name="file"; filename="f"', Buffer.from(bytes));
+          const own = part('name="model"', Buffer.from(name));
+          const body = form(...(first ? [own, other] : [other, own]));
+          fc.pre(body.toString('latin1').split(`--${B}`).length === 4);
+          const read = ModelForm.parse(body, TYPE);
+          expect(read?.model).toBe(Buffer.from(name).toString('utf8'));
+          const renamed = part('name="model"', 'real');
+          expect(Buffer.concat(read?.withModel('real') ?? [])).toEqual(
+            form(...(first ? [renamed, other] : [other, renamed])),
+          );
+        },
+      ),
+    );
+  });
+});

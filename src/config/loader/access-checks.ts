@@ -1,0 +1,159 @@
+import { printable } from '../../common/text/mask.js';
+import { normalRoutePath } from '../schema/route-path-rule.js';
+import { RouteUpstreamSection } from '../schema/route-upstream.section.js';
+import type { RouteSection } from '../schema/route.section.js';
+import { digestOf } from './build-access.js';
+import { formatPath, type ConfigPath } from './config-path.js';
+import type { ConsumerEntry } from './consumers-file.js';
+import type { Findings } from './findings.js';
+import { checkSelectors } from './label-checks.js';
+import { nearest } from './nearest.js';
+import type { Entries, Entry } from './read-entries.js';
+
+/** Checks what one consumer, route or upstream alone cannot know: things given twice, references, dead settings. */
+export function checkAccess(entries: Entries, findings: Findings): void {
+  const { consumers, routes } = entries;
+  if (consumers !== null) {
+    checkConsumers(consumers);
+    if (consumers.length === 0)
+      findings.warning(['consumers'], 'there is no consumer, so every request is answered with 401');
+    if (entries.server.metrics_token === undefined) {
+      findings.warning(
+        [],
+        'GET /metrics is open and names all consumers, models and upstreams; set server.metrics_token',
+      );
+    }
+  }
+  if (routes !== null) checkRoutes(routes, entries, findings);
+  checkSelectors(entries, findings);
+  warnOfDeadSettings(entries, findings);
+}
+
+function checkConsumers(consumers: readonly ConsumerEntry[]): void {
+  const ids = new Map<string, ConsumerEntry>();
+  const digests = new Map<string, { readonly entry: ConsumerEntry; readonly key: number }>();
+  for (const entry of consumers) {
+    const { section } = entry;
+    const first = section.id === undefined ? undefined : ids.get(section.id);
+    if (first !== undefined)
+      entry.problem(
+        ['id'],
+        `"${shown(section.id)}" is already the id of ${first.place()}; choose another one`,
+      );
+    else if (section.id !== undefined) ids.set(section.id, entry);
+    const keys = section.keys ?? [];
+    if (keys.length === 0) entry.warning([], `the consumer "${shown(section.id)}" has no key`);
+    const keyIds = new Set<string>();
+    for (const [i, key] of keys.entries()) {
+      // A list of something else was reported by its rule.
+      if (typeof key !== 'object' || key === null) continue;
+      if (key.id !== undefined && keyIds.has(key.id))
+        entry.problem(
+          ['keys', i, 'id'],
+          `"${shown(key.id)}" is already the id of another key of this consumer`,
+        );
+      else if (key.id !== undefined) keyIds.add(key.id);
+      const digest = digestOf(key);
+      if (digest === null) continue;
+      const twin = digests.get(digest);
+      if (twin !== undefined)
+        entry.problem(
+          ['keys', i],
+          `is the same key as keys[${twin.key}] of ${twin.entry.place()}; each key belongs to one caller`,
+        );
+      else digests.set(digest, { entry, key: i });
+    }
+  }
+}
+
+function checkRoutes(routes: readonly Entry<RouteSection>[], entries: Entries, findings: Findings): void {
+  const ids = new Map<string, number>();
+  const paths = new Map<string, number>();
+  const known = new Set((entries.upstreams ?? []).flatMap(({ section }) => section.id ?? []));
+  for (const { index, section } of routes) {
+    const here = ['routes', index] as const;
+    firstOrProblem(ids, section.id, index, [...here, 'id'], findings);
+    const path = typeof section.path === 'string' ? normalRoutePath(section.path) : undefined;
+    firstOrProblem(paths, path, index, [...here, 'path'], findings);
+    if (!Array.isArray(section.upstreams)) continue;
+    checkRouteUpstreams(
+      section.upstreams,
+      [...here, 'upstreams'],
+      entries.upstreams === null ? null : known,
+      findings,
+    );
+  }
+}
+
+function firstOrProblem(
+  seen: Map<string, number>,
+  value: string | undefined,
+  index: number,
+  path: ConfigPath,
+  findings: Findings,
+): void {
+  if (value === undefined) return;
+  const first = seen.get(value);
+  if (first === undefined) seen.set(value, index);
+  else
+    findings.problem(
+      path,
+      `"${shown(value)}" is already the ${path.at(-1)} of routes[${first}]; choose another one`,
+    );
+}
+
+function checkRouteUpstreams(
+  upstreams: readonly unknown[],
+  path: ConfigPath,
+  known: ReadonlySet<string> | null,
+  findings: Findings,
+): void {
+  const firstAt = new Map<string, number>();
+  for (const [i, entry] of upstreams.entries()) {
+    const long = entry instanceof RouteUpstreamSection;
+    const id = long ? entry.upstream : entry;
+    if (typeof id !== 'string' || id.trim() === '') continue;
+    const here = long ? [...path, i, 'upstream'] : [...path, i];
+    const first = firstAt.get(id);
+    if (first !== undefined) {
+      findings.problem(
+        here,
+        `the upstream "${shown(id)}" stands twice in this route (first as ${formatPath([...path, first])}); remove one`,
+      );
+      continue;
+    }
+    firstAt.set(id, i);
+    if (known === null || known.has(id)) continue;
+    const similar = nearest(id, known);
+    const hint = similar === null ? '' : `; did you mean "${shown(similar.word)}"?`;
+    findings.problem(here, `no upstream has the id "${shown(id)}"${hint}`);
+  }
+}
+
+/** Some settings are for chat requests to upstreams that speak chat completions. */
+function warnOfDeadSettings({ providers, upstreams }: Entries, findings: Findings): void {
+  const providerOf = new Map((providers ?? []).map(({ section }) => [section.id, section]));
+  for (const { index, section } of upstreams ?? []) {
+    const provider = providerOf.get(section.provider);
+    const protocols = [section.protocol ?? provider?.protocol ?? 'chat-completions'].flat();
+    const serves = section.serves ?? ['chat'];
+    if (protocols.includes('chat-completions') && serves.includes('chat')) continue;
+    const set = [
+      ...(isOn(section.think_tags ?? provider?.think_tags) ? ['think_tags'] : []),
+      ...(provider?.reasoning_field === undefined ? [] : ['reasoning_field']),
+    ];
+    for (const name of set)
+      findings.warning(
+        ['upstreams', index],
+        `${name} is set, but works only for chat requests to an upstream that speaks chat-completions`,
+      );
+  }
+}
+
+function isOn(thinkTags: unknown): boolean {
+  return thinkTags !== undefined && !['off', 'false'].includes(String(thinkTags).trim().toLowerCase());
+}
+
+function shown(text: string | undefined): string {
+  return printable(text ?? '', 60);
+}

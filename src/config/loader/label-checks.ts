@@ -1,0 +1,74 @@
+import { LabelSelector } from '../../common/selector/label-selector.js';
+import { printable } from '../../common/text/mask.js';
+import type { ConfigPath } from './config-path.js';
+import { nearest } from './nearest.js';
+import type { Findings } from './findings.js';
+import type { Entries } from './read-entries.js';
+
+type Kind = 'routes' | 'models' | 'upstreams' | 'consumers';
+
+const BUILT_IN: Readonly<Record<Kind, readonly string[]>> = {
+  routes: ['sys/route'],
+  models: ['sys/model'],
+  upstreams: ['sys/provider', 'sys/upstream', 'sys/protocol', 'sys/model'],
+  consumers: ['sys/consumer', 'sys/key'],
+};
+
+/**
+ * Warns of selectors that name a label which nobody carries: a slip in `!preveiw` would open everything. Each label is
+ * told once, at its first place.
+ */
+export function checkSelectors(entries: Entries, findings: Findings): void {
+  const carried = carriedLabels(entries);
+  const told = new Set<string>();
+  const check = (kind: Kind, text: unknown, warn: (message: string) => void): void => {
+    for (const key of keysOf(text)) {
+      if (carried[kind].has(key) || told.has(`${kind} ${key}`)) continue;
+      told.add(`${kind} ${key}`);
+      const similar = nearest(key, carried[kind]);
+      const hint = similar?.close === true ? `; did you mean "${printable(similar.word, 60)}"?` : '';
+      warn(`none of the ${kind} carries the label "${printable(key, 60)}"${hint}`);
+    }
+  };
+  const select = (
+    section: Readonly<Partial<Record<Kind, unknown>>> | undefined,
+    warn: (at: ConfigPath, message: string) => void,
+  ): void => {
+    for (const kind of Object.keys(BUILT_IN) as Kind[])
+      check(kind, section?.[kind], (message) => warn(['select', kind], message));
+  };
+  for (const { index, section } of entries.routes ?? [])
+    select(section.select as Partial<Record<Kind, unknown>>, (at, message) =>
+      findings.warning(['routes', index, ...at], message),
+    );
+  for (const { section, warning } of entries.consumers ?? []) {
+    select(section.select as Partial<Record<Kind, unknown>>, warning);
+    for (const [i, key] of (section.keys ?? []).entries())
+      select(key?.select as Partial<Record<Kind, unknown>>, (at, message) =>
+        warning(['keys', i, ...at], message),
+      );
+  }
+}
+
+function carriedLabels(entries: Entries): Readonly<Record<Kind, ReadonlySet<string>>> {
+  const carried = (kind: Kind, labels: Iterable<Readonly<Record<string, string>> | undefined>) => {
+    const keys = new Set(BUILT_IN[kind]);
+    for (const some of labels) for (const key in some) keys.add(key);
+    return keys;
+  };
+  const { providers, upstreams, models, routes, consumers } = entries;
+  const labelsOf = (list: readonly { section: { labels?: Record<string, string> } }[] | null) =>
+    (list ?? []).map(({ section }) => section.labels);
+  const keys = (consumers ?? []).flatMap(({ section }) => section.keys ?? []);
+  return {
+    routes: carried('routes', labelsOf(routes)),
+    models: carried('models', labelsOf(models)),
+    upstreams: carried('upstreams', [...labelsOf(providers), ...labelsOf(upstreams)]),
+    consumers: carried('consumers', [...labelsOf(consumers), ...keys.map((key) => key?.labels)]),
+  };
+}
+
+/** The labels a selector names. What is no selector was reported and taken out by its rule. */
+function keysOf(text: unknown): readonly string[] {
+  return typeof text === 'string' ? LabelSelector.parse(text).requirements.map(({ key }) => key) : [];
+}

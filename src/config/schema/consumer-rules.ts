@@ -1,0 +1,51 @@
+import { parseExpiry } from '../../common/time/expiry.js';
+import { isPlainObject } from '../loader/plain-object.js';
+import { sections } from './structure-rules.js';
+import type { SectionClass } from './setting.js';
+import { kindOf, notText, show, simpleRule, type Rule } from './rule.js';
+
+/** Hex in either case. The digest is no secret, but long and useless in a message. */
+export const sha256: Rule = simpleRule(
+  'sha256',
+  { type: 'string', pattern: '^[0-9A-Fa-f]{64}$' },
+  (value) => {
+    if (typeof value !== 'string') return notText(value);
+    if (/^[0-9a-f]{64}$/i.test(value)) return null;
+    return `must be the SHA-256 of the key as 64 hexadecimal digits, not a text of ${value.length}`;
+  },
+);
+
+export const expires: Rule = simpleRule(
+  'expires',
+  { type: 'string', pattern: '^\\d{4}-\\d{2}-\\d{2}' },
+  (value) => {
+    if (typeof value === 'string' && parseExpiry(value.trim()) !== null) return null;
+    const wanted =
+      'write a date such as 2027-06-30 (valid through that UTC day) or an instant such as 2027-06-30T12:00:00Z';
+    return typeof value === 'string'
+      ? `${show(value)} is no date; ${wanted}`
+      : `must be a date, not ${kindOf(value)}; ${wanted}`;
+  },
+);
+
+/** The list of a consumer's keys: each of them as a hash or in the clear. */
+export function consumerKeys(Section: SectionClass): Rule {
+  const list = sections(Section, 'key', false);
+  return {
+    ...list,
+    check: (value) => [
+      ...list.check(value),
+      ...(Array.isArray(value) ? value : []).flatMap((key: unknown, i) => {
+        const given = isPlainObject(key)
+          ? [key['sha256'], key['value']].filter((one) => (one ?? null) !== null).length
+          : 1;
+        if (given === 1) return [];
+        const message =
+          given === 2
+            ? 'has both "sha256" and "value"; keep one'
+            : 'needs "sha256" (the hash of the key) or "value" (the key itself)';
+        return [{ at: [i], message }];
+      }),
+    ],
+  };
+}

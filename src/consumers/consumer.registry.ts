@@ -1,0 +1,55 @@
+import { Injectable } from '@nestjs/common';
+import type { IncomingHttpHeaders } from 'node:http';
+import {
+  apiKeyDisabled,
+  apiKeyExpired,
+  consumerDisabled,
+  invalidApiKey,
+  missingApiKey,
+} from '../common/errors/access-errors.js';
+import type { GatewayError } from '../common/errors/gateway-error.js';
+import { ConfigStore } from '../config/config.store.js';
+import { Caller, ConsumerSlots } from './caller.js';
+import { presentedKey } from './credentials.js';
+import { digestOfKey } from './key-digest.js';
+
+/** Who asks; `caller` is also known where a known key is refused. */
+export interface Identity {
+  readonly caller: Caller | null;
+  readonly error: GatewayError | null;
+}
+
+/**
+ * All callers of the configuration by the digest of their key: a look-up, so that no secrets are compared. Never holds a
+ * key in the clear. Lives as long as the service.
+ */
+@Injectable()
+export class ConsumerRegistry {
+  /** False = open: nobody is asked for a key. */
+  readonly closed: boolean;
+  readonly #callers = new Map<string, Caller>();
+
+  constructor(store: ConfigStore) {
+    const { consumers } = store.current;
+    this.closed = consumers !== null;
+    for (const consumer of consumers ?? []) {
+      const slots = new ConsumerSlots(consumer.limit);
+      for (const key of consumer.keys) this.#callers.set(key.digest, new Caller(consumer, key, slots));
+    }
+  }
+
+  /** @param nowMs unix milliseconds: expiry is a matter of the wall clock */
+  identify(headers: IncomingHttpHeaders, rawHeaders: readonly string[], nowMs: number): Identity {
+    const key = presentedKey(headers, rawHeaders);
+    if (key === null) return { caller: null, error: missingApiKey() };
+    const caller = key === 'refused' ? undefined : this.#callers.get(digestOfKey(key));
+    if (caller === undefined) return { caller: null, error: invalidApiKey() };
+    return { caller, error: objection(caller, nowMs) };
+  }
+}
+
+function objection({ config, keyConfig }: Caller, nowMs: number): GatewayError | null {
+  if (keyConfig.disabled) return apiKeyDisabled();
+  if (nowMs >= keyConfig.expiresAtMs) return apiKeyExpired();
+  return config.disabled ? consumerDisabled() : null;
+}

@@ -1,0 +1,73 @@
+import { previousResponseNotFound } from '../common/errors/access-errors.js';
+import type { GatewayError } from '../common/errors/gateway-error.js';
+import type { JsonDocument } from '../common/json/json-document.js';
+import type { Consumer } from '../contracts/consumer.js';
+import { issuedIn, namedIn } from './provider-ids.js';
+
+/** Enough for a day of a busy team; what is older is asked for rarely, and is then not found. */
+const LIMIT = 50_000;
+
+interface Issue {
+  readonly consumer: string | null;
+  readonly upstream: string;
+}
+
+export interface Pinned {
+  readonly upstream: string;
+  /** The answer where this caller cannot get there. */
+  readonly notFound: () => GatewayError;
+}
+
+/**
+ * Which ids that live at a provider were issued to whom: responses, conversations, files and containers. Behind a shared
+ * key the provider itself would give them to everybody. Bounded, the least recently used are forgotten. Lives as long as
+ * the service; keeps nothing but ids.
+ */
+export class IssuedIds {
+  /** Least recently used first. */
+  readonly #issues = new Map<string, Issue>();
+
+  constructor(private readonly limit = LIMIT) {}
+
+  get size(): number {
+    return this.#issues.size;
+  }
+
+  /** Notes what an answer of `/responses` issued. */
+  learn(answer: JsonDocument, consumer: Consumer | null, upstream: string): void {
+    for (const id of issuedIn(answer)) {
+      const known = this.#issues.get(id);
+      // An id that somebody else has stays theirs: no answer can take it over.
+      if (known !== undefined && known.consumer !== (consumer?.id ?? null)) continue;
+      this.#issues.delete(id);
+      this.#issues.set(id, { consumer: consumer?.id ?? null, upstream });
+    }
+    for (const oldest of this.#issues.keys()) {
+      if (this.#issues.size <= this.limit) break;
+      this.#issues.delete(oldest);
+    }
+  }
+
+  /**
+   * The upstream that issued what a request to `/responses` names; null where it names nothing. Throws a 404 for what was
+   * issued to another consumer; where the service is `closed`, also for what nobody here was issued.
+   */
+  pinnedUpstream(body: JsonDocument, consumer: Consumer | null, closed: boolean): Pinned | null {
+    let pinned: Pinned | null = null;
+    for (const { id, param } of namedIn(body)) {
+      const notFound = () => previousResponseNotFound(param);
+      const issue = this.#issues.get(id);
+      if (issue === undefined) {
+        if (closed) throw notFound();
+        continue;
+      }
+      if (closed && issue.consumer !== (consumer?.id ?? null)) throw notFound();
+      // What lives at two providers cannot be named in one request.
+      if (pinned !== null && pinned.upstream !== issue.upstream) throw notFound();
+      pinned = { upstream: issue.upstream, notFound };
+      this.#issues.delete(id);
+      this.#issues.set(id, issue);
+    }
+    return pinned;
+  }
+}

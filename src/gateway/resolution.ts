@@ -1,0 +1,207 @@
+import { Injectable } from '@nestjs/common';
+import type { IncomingHttpHeaders } from 'node:http';
+import {
+  consumerBusy,
+  invalidMetricsToken,
+  routeNotAllowed,
+  unsupportedProtocol,
+} from '../common/errors/access-errors.js';
+import {
+  missingModel,
+  shuttingDown,
+  unknownPath,
+  unsupportedMediaType,
+  wrongMethod,
+} from '../common/errors/catalogue.js';
+import type { GatewayError } from '../common/errors/gateway-error.js';
+import { mediaType } from '../common/http/media-type.js';
+import { printable } from '../common/text/mask.js';
+import { ConfigStore } from '../config/config.store.js';
+import type { RouteConfig } from '../config/access-config.js';
+import type { Operation } from '../contracts/operation.js';
+import type { Caller } from '../consumers/caller.js';
+import { bearerToken } from '../consumers/credentials.js';
+import { isSameKey } from '../consumers/key-digest.js';
+import { ConsumerRegistry } from '../consumers/consumer.registry.js';
+import { IssuedIds } from '../consumers/issued-ids.js';
+import type { ModelRoute } from '../routing/model-route.js';
+import { RoutingService } from '../routing/routing.service.js';
+import type { Sight } from '../routing/sight.js';
+import type { GatewayExchange } from './gateway-exchange.js';
+
+/** What keeps an endpoint: the keys of consumers where there are any, `server.metrics_token`, or nothing. */
+export type Guard = 'key' | 'metrics_token' | 'none';
+
+/** What a path leads to. */
+export interface Destination {
+  readonly endpoint: {
+    readonly methods: readonly string[];
+    /** Answered while the service is draining. */
+    readonly operational: boolean;
+    readonly guard: Guard;
+    /** Null for what asks nothing of a model. */
+    readonly operation: Operation | null;
+  };
+  /** Null for what is no business of any route. */
+  readonly route: RouteConfig | null;
+}
+
+/** A request whose head has come. */
+export interface Arrival {
+  readonly draining: boolean;
+  readonly destination: Destination | null;
+  readonly method: string;
+  readonly preflight: boolean;
+  readonly headers: IncomingHttpHeaders;
+  readonly rawHeaders: readonly string[];
+  /** Set by the step that finds out, also where it refuses. */
+  caller: Caller | null;
+}
+
+/**
+ * Who gets what, step by step. The order is part of the API (docs/access.md): what a client learns first must not depend
+ * on what comes later. Before the body: draining, path, method, preflight, key, route. With it: model, protocol, issued
+ * ids, limits of the consumer. Health and load are the business of the claim.
+ */
+@Injectable()
+export class Resolution {
+  readonly #token: string | null;
+
+  constructor(
+    store: ConfigStore,
+    private readonly consumers: ConsumerRegistry,
+    private readonly routing: RoutingService,
+    private readonly issued: IssuedIds,
+  ) {
+    this.#token = store.current.server.metricsToken;
+  }
+
+  /** The answer that ends the request before its body is read; null where it may go on. */
+  beforeBody(arrival: Arrival): GatewayError | null {
+    return (
+      this.#draining(arrival) ??
+      this.#unknownPath(arrival) ??
+      this.#wrongMethod(arrival) ??
+      (arrival.preflight
+        ? null
+        : (this.#unauthenticated(arrival) ?? this.#forbidden(arrival) ?? this.#unsupportedMedia(arrival)))
+    );
+  }
+
+  /**
+   * The model with the candidates that this caller may use for this. Takes the consumer's place, to be given back by
+   * `leave`. Throws the answer that ends the request.
+   */
+  withBody(exchange: GatewayExchange): ModelRoute {
+    const sight = this.#sight(exchange);
+    const known = this.#knownModel(exchange, sight);
+    const speaking = this.#supportedProtocol(exchange, known);
+    const issued = this.#issuedIds(exchange, speaking);
+    this.#consumerLimits(exchange);
+    return issued;
+  }
+
+  /** Once for each exchange, whatever came of it. */
+  leave(exchange: GatewayExchange): void {
+    if (!exchange.holdsPlace) return;
+    exchange.holdsPlace = false;
+    exchange.consumer?.slots.giveBack();
+  }
+
+  // ---- before the body
+
+  #draining({ draining, destination }: Arrival): GatewayError | null {
+    return draining && destination?.endpoint.operational !== true ? shuttingDown() : null;
+  }
+
+  #unknownPath({ destination }: Arrival): GatewayError | null {
+    return destination === null ? unknownPath() : null;
+  }
+
+  #wrongMethod({ destination, method, preflight }: Arrival): GatewayError | null {
+    const methods = destination?.endpoint.methods ?? [];
+    return preflight || methods.includes(method) ? null : wrongMethod(methods.join(', '));
+  }
+
+  /** 401. */
+  #unauthenticated(arrival: Arrival): GatewayError | null {
+    const { destination, headers, rawHeaders } = arrival;
+    const guard = destination?.endpoint.guard ?? 'none';
+    if (guard === 'metrics_token') return this.#metricsToken(arrival);
+    if (guard === 'none' || !this.consumers.closed) return null;
+    const { caller, error } = this.consumers.identify(headers, rawHeaders, Date.now());
+    arrival.caller = caller;
+    return error;
+  }
+
+  #metricsToken({ headers, rawHeaders }: Arrival): GatewayError | null {
+    if (this.#token === null) return null;
+    const given = bearerToken(headers, rawHeaders);
+    return given !== null && isSameKey(given, this.#token) ? null : invalidMetricsToken();
+  }
+
+  /** 403. */
+  #forbidden({ caller, destination }: Arrival): GatewayError | null {
+    const route = destination?.route ?? null;
+    if (caller === null || route === null) return null;
+    const wanted =
+      caller.allows('routes', route.labels) && (route.select.consumers?.matches(caller.labels) ?? true);
+    return wanted ? null : routeNotAllowed();
+  }
+
+  /** 415; what is in the body (400, 413) is for its reader to say. */
+  #unsupportedMedia({ destination, headers }: Arrival): GatewayError | null {
+    const operation = destination?.endpoint.operation ?? null;
+    if (operation === null) return null;
+    const wanted = operation.body === 'form' ? 'multipart/form-data' : 'application/json';
+    return mediaType(headers['content-type']) === wanted ? null : unsupportedMediaType(wanted);
+  }
+
+  // ---- with the body
+
+  #sight({ input }: GatewayExchange): Sight | null {
+    return input.route === null ? null : this.routing.sight(input.route, input.caller);
+  }
+
+  /** 404, the same for what is not there and for what this caller does not see. */
+  #knownModel(exchange: GatewayExchange, sight: Sight | null): ModelRoute {
+    const name = exchange.body.string('model');
+    if (name === undefined) throw missingModel();
+    exchange.requestedModel = name;
+    exchange.sight = sight;
+    const { caller } = exchange.input;
+    const route = this.routing.resolve(name, {
+      requestId: exchange.id,
+      sight,
+      mayAddress: caller === null || caller.direct,
+    });
+    exchange.model = route.model;
+    return route;
+  }
+
+  /** 400. */
+  #supportedProtocol({ input }: GatewayExchange, known: ModelRoute): ModelRoute {
+    const speaking = known.speaking(input.operation);
+    if (speaking !== null) return speaking;
+    throw unsupportedProtocol(printable(known.model.name), input.operation.path);
+  }
+
+  /** 404 for what was issued to somebody else; what was issued here pins the request to its upstream. */
+  #issuedIds(exchange: GatewayExchange, speaking: ModelRoute): ModelRoute {
+    const { operation } = exchange.input;
+    if (operation.name !== 'responses') return speaking;
+    const pinned = this.issued.pinnedUpstream(exchange.body, exchange.consumer, this.consumers.closed);
+    if (pinned === null) return speaking;
+    const only = speaking.only(({ upstream }) => upstream.id === pinned.upstream);
+    if (only === null) throw pinned.notFound();
+    return only;
+  }
+
+  /** 429. */
+  #consumerLimits(exchange: GatewayExchange): void {
+    const { consumer } = exchange;
+    if (consumer === null) return;
+    if (!consumer.slots.take()) throw consumerBusy(consumer.slots.limit);
+    exchange.holdsPlace = true;
+  }
+}

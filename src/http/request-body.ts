@@ -1,0 +1,47 @@
+import { missingModel } from '../common/errors/catalogue.js';
+import { JsonDocument } from '../common/json/json-document.js';
+import { JsonIndexer } from '../common/json/json-indexer.js';
+import { ModelForm } from '../common/multipart/model-form.js';
+
+/** A body in full. Of a form, `document` holds what it says of the model. */
+export interface RequestBody {
+  readonly document: JsonDocument;
+  readonly form: ModelForm | null;
+}
+
+/** Takes the decoded pieces of one body. Both may throw what the client is told, or a JsonSyntaxError. */
+export interface BodyParts {
+  push(chunk: Buffer): void;
+  end(): RequestBody;
+}
+
+/** Indexed piece by piece as it arrives, never joined. */
+export class JsonBody implements BodyParts {
+  readonly #indexer = new JsonIndexer();
+
+  push(chunk: Buffer): void {
+    this.#indexer.push(chunk);
+  }
+
+  end(): RequestBody {
+    return { document: this.#indexer.end(), form: null };
+  }
+}
+
+/** A form, joined once it is whole. */
+export class FormBody implements BodyParts {
+  #parts: Buffer[] = [];
+
+  constructor(private readonly contentType: string) {}
+
+  push(chunk: Buffer): void {
+    this.#parts.push(chunk);
+  }
+
+  end(): RequestBody {
+    const form = ModelForm.parse(Buffer.concat(this.#parts), this.contentType);
+    this.#parts = [];
+    if (form === undefined) throw missingModel();
+    return { document: JsonDocument.parse(Buffer.from(JSON.stringify({ model: form.model }))), form };
+  }
+}
