@@ -10,6 +10,7 @@ import type { Plan } from '../routing/plan.js';
  */
 export class Attachment {
   readonly #place: Place | null;
+  #outcome: AffinityOutcome | null = null;
 
   constructor(
     private readonly affinity: AffinityService,
@@ -30,6 +31,16 @@ export class Attachment {
   outcomeOf({ upstream }: Candidate, key: string | null): AffinityOutcome {
     if (this.#place === null) return 'new';
     return upstream.id === this.#place.upstream && key === this.#place.key ? 'hit' : 'moved';
+  }
+
+  /** Null as long as nobody answered. */
+  get outcome(): AffinityOutcome | null {
+    return this.#outcome;
+  }
+
+  /** It is this one whose answer the client gets. The first one counts, also where another goes on with its answer. */
+  answered(candidate: Candidate, key: string | null): void {
+    this.#outcome ??= this.outcomeOf(candidate, key);
   }
 
   served({ upstream }: Candidate, key: string | null): void {

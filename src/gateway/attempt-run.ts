@@ -1,14 +1,15 @@
 import { invalidHeader } from '../common/errors/catalogue.js';
-import { contentCoding, relayedHeaders, type UpstreamHeaders } from '../common/http/response-headers.js';
+import { contentCoding, type UpstreamHeaders } from '../common/http/response-headers.js';
 import type { JsonDocument } from '../common/json/json-document.js';
 import type { Clock } from '../common/time/clock.js';
-import type { Attempt, AttemptFailure, AttemptResult } from '../contracts/exchange.js';
+import type { AttemptFailure, AttemptResult } from '../contracts/exchange.js';
 import type { StreamObserver, StreamTransform } from '../contracts/stream.js';
 import { type AnswerListener, UpstreamCall } from '../upstreams/upstream-call.js';
 import type { InterruptionPhase } from '../observability/metrics/gateway.metrics.js';
 import type { TransportFailure } from '../upstreams/transport-failure.js';
 import type { AnswerHost, AnswerReader, CommitOptions } from './answer/answer-reader.js';
 import { chooseReader } from './answer/choose-reader.js';
+import { answerHeaders } from './answer-headers.js';
 import type { AttemptOutcome } from './attempt-outcome.js';
 import { AttemptTimers, type TimeOver, type TimerOwner } from './attempt-timers.js';
 import { echoesOf } from './continuation/continuation-request.js';
@@ -16,8 +17,7 @@ import type { RelayedAnswer } from './continuation/relayed-answer.js';
 import { SeamTransform } from './continuation/seam.transform.js';
 import { FailureWatch } from './answer/failure-watch.js';
 import { failureOf } from './answer/protocol-failure.js';
-import { trailOf } from './exposure.js';
-import type { HeldAnswer, PassableAnswer } from './answer/passable-answer.js';
+import type { PassableAnswer } from './answer/passable-answer.js';
 import type { CompiledTarget } from './compiled-target.js';
 import type { GatewayAttempt } from './gateway-attempt.js';
 import type { GatewayExchange, GivenUp } from './gateway-exchange.js';
@@ -219,11 +219,14 @@ export class AttemptRun implements AnswerListener, AnswerHost, TimerOwner {
 
   commit(options: CommitOptions): void {
     this.committed = true;
+    // Where no reader knows what a first token is, the first byte that is sent is one.
+    this.#timers.firstToken();
     const { relayed } = this.exchange;
     // What goes on with an answer has its head already.
     if (relayed?.begun === true) return;
     if (relayed !== null && options.kind === 'sse') relayed.begin(this.status);
-    this.sink.head(this.status, this.#answerHeaders(options));
+    this.exchange.attachment?.answered(this.target.candidate, this.target.key?.id ?? null);
+    this.sink.head(this.status, answerHeaders(this, options, this.target, this.attempt, this.exchange));
   }
 
   finish(result: 'ok' | '4xx'): void {
@@ -241,7 +244,14 @@ export class AttemptRun implements AnswerListener, AnswerHost, TimerOwner {
     if (passable === undefined || this.exchange.relayed?.begun === true) this.#end(outcome);
     else {
       const { status, body, options } = passable;
-      this.#end({ ...outcome, held: { status, headers: this.#answerHeaders(options), body } });
+      this.#end({
+        ...outcome,
+        held: {
+          status,
+          headers: answerHeaders(this, options, this.target, this.attempt, this.exchange),
+          body,
+        },
+      });
     }
   }
 
@@ -363,34 +373,6 @@ export class AttemptRun implements AnswerListener, AnswerHost, TimerOwner {
   #told(outcome: AttemptOutcome): AttemptOutcome {
     return this.#firstByteSeen ? { ...outcome, firstByteMs: this.#firstByteMs } : outcome;
   }
-
-  #answerHeaders(options: CommitOptions): string[] {
-    const { kind, contentLength, contentType } = options;
-    const ownLength = kind === 'sse' || contentLength !== undefined;
-    const headers = relayedHeaders(this.headers, {
-      bodyChanged: options.bodyChanged,
-      without: ownLength || contentType !== undefined ? overridden(options) : null,
-      mask: this.target.mask,
-    });
-    if (contentType !== undefined) headers.push('content-type', contentType);
-    if (contentLength !== undefined) headers.push('content-length', String(contentLength));
-    if (kind === 'sse') headers.push('cache-control', 'no-cache', 'x-accel-buffering', 'no');
-    headers.push(...this.target.answerHeaders);
-    const { attachment } = this.exchange;
-    if (attachment !== null) {
-      const outcome = attachment.outcomeOf(this.target.candidate, this.target.key?.id ?? null);
-      this.target.series.countAffinity(outcome);
-      if (attachment.told) headers.push('x-llm-proxy-affinity', outcome);
-    }
-    const { trailStep } = this.target;
-    if (trailStep !== null) {
-      const before = trailOf(this.exchange.attempts);
-      const step = `${trailStep}${this.status}`;
-      headers.push('x-llm-proxy-attempts', String(this.attempt.number));
-      headers.push('x-llm-proxy-trail', before === '' ? step : `${before},${step}`);
-    }
-    return headers;
-  }
 }
 
 function continuationOf(exchange: GatewayExchange, answer: RelayedAnswer) {
@@ -398,12 +380,4 @@ function continuationOf(exchange: GatewayExchange, answer: RelayedAnswer) {
     answer,
     seam: new SeamTransform(answer, answer.begun ? echoesOf(exchange.body, answer.text) : []),
   };
-}
-
-const SSE_OVERRIDDEN: ReadonlySet<string> = new Set(['content-length', 'cache-control', 'x-accel-buffering']);
-const LENGTH_OVERRIDDEN: ReadonlySet<string> = new Set(['content-length']);
-
-function overridden(options: CommitOptions): ReadonlySet<string> {
-  const base = options.kind === 'sse' ? SSE_OVERRIDDEN : LENGTH_OVERRIDDEN;
-  return options.contentType === undefined ? base : new Set([...base, 'content-type']);
 }

@@ -202,6 +202,8 @@ export class GatewayService {
   }
 
   #finish(exchange: GatewayExchange, ending: Ending): void {
+    const attached = exchange.attachment?.outcome ?? null;
+    if (attached !== null) this.metrics.attached(exchange.modelName, attached);
     const durationMs = this.clock.now() - exchange.input.startedAt;
     const { outcome, target } = ending;
     const last = exchange.attempts.at(-1);

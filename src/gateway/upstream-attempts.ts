@@ -136,6 +136,7 @@ export function passOn(
   { status, headers, body }: HeldAnswer,
   sink: ResponseSink,
 ): Ending {
+  exchange.attachment?.answered(target.candidate, target.key?.id ?? null);
   sink.head(status, retold(headers, exchange.attempts));
   sink.end(body);
   return { outcome: { result: status >= 500 ? '5xx' : '4xx', answered: true, status }, target, status };

@@ -158,6 +158,23 @@ describe('affinity: session', () => {
     expect(told(await set.chat(turn(1)).end())).toEqual(['b', 'hit']);
   });
 
+  it('is counted once for a request, by whose answer the client got', async () => {
+    const set = await stage({
+      ...attached,
+      upstreams: 3,
+      provider: { errors: 'classified' },
+      upstream: (i) => ({ context_window: [8000, 4000, 16_000][i] }),
+    });
+    await set.chat(turn(0)).end();
+    const tooLong = { error: { message: 'prompt is too long', code: 'context_length_exceeded' } };
+    set.a.next((_r, answer) => answer.json(400, tooLong));
+    expect(told(await set.chat(turn(1)).end())).toEqual(['c', 'moved']);
+    set.c.next((_r, answer) => answer.json(400, tooLong));
+    const refused = await set.chat(turn(2)).end();
+    expect([refused.status, ...told(refused)]).toEqual([400, 'c', 'hit']);
+    expect(await outcomes(set)).toEqual({ new: 1, moved: 1, hit: 1 });
+  });
+
   it('a request without messages is new each time', async () => {
     const set = await stage(attached);
     for (let i = 0; i < 2; i++)

@@ -33,14 +33,9 @@ export class AttemptSeries {
     readonly duration: HistogramSeries,
     readonly firstByte: HistogramSeries,
     private readonly tokensOf: (direction: 'input' | 'output') => CounterSeries,
-    private readonly affinityOf: (outcome: AffinityOutcome) => CounterSeries,
     private readonly cachedTokensOf: () => CounterSeries,
     private readonly interruptionsOf: (phase: InterruptionPhase) => CounterSeries,
   ) {}
-
-  countAffinity(outcome: AffinityOutcome): void {
-    this.affinityOf(outcome).add();
-  }
 
   countInterruption(phase: InterruptionPhase): void {
     this.interruptionsOf(phase).add();
@@ -150,7 +145,6 @@ export class GatewayMetrics {
       this.#duration.with(model, upstream),
       this.#firstByte.with(model, upstream),
       (direction) => this.#tokens.with(model, upstream, direction),
-      (outcome) => this.#affinity.with(model, outcome),
       () => this.#cachedTokens.with(model, upstream),
       (phase) => this.#interruptions.with(upstream, phase),
     );
@@ -167,6 +161,11 @@ export class GatewayMetrics {
 
   failed(upstream: string, provider: string, name: ErrorClass): void {
     this.#failures.with(upstream, provider, name).add();
+  }
+
+  /** Whether the conversation of an answered request stayed where it was. */
+  attached(model: string, outcome: AffinityOutcome): void {
+    this.#affinity.with(model, outcome).add();
   }
 
   pluginFailed(plugin: string, hook: string): void {
