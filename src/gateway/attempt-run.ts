@@ -11,9 +11,9 @@ import type { AnswerHost, AnswerReader, CommitOptions } from './answer/answer-re
 import { chooseReader } from './answer/choose-reader.js';
 import type { AttemptOutcome } from './attempt-outcome.js';
 import { AttemptTimers, type TimeOver, type TimerOwner } from './attempt-timers.js';
-import { echoesOf } from './continuation/continuation-request.js';
 import type { RelayedAnswer } from './continuation/relayed-answer.js';
-import { SeamTransform } from './continuation/seam.transform.js';
+import { continuationOf } from './continuation/continuation-of.js';
+import type { SeamTransform } from './continuation/seam.transform.js';
 import { FailureWatch } from './answer/failure-watch.js';
 import { failureOf } from './answer/protocol-failure.js';
 import { trailOf } from './exposure.js';
@@ -24,6 +24,7 @@ import type { GatewayExchange, GivenUp } from './gateway-exchange.js';
 import { TransformFailure } from './guarded-transform.js';
 import type { ResponseSink } from './response-sink.js';
 import type { StreamPipeline } from './stream-pipeline.js';
+import { overridden } from './overridden-headers.js';
 import type { Relief } from './relief.js';
 import { UsageObserver } from './usage.observer.js';
 import { upstreamRequest } from './upstream-request.js';
@@ -391,19 +392,4 @@ export class AttemptRun implements AnswerListener, AnswerHost, TimerOwner {
     }
     return headers;
   }
-}
-
-function continuationOf(exchange: GatewayExchange, answer: RelayedAnswer) {
-  return {
-    answer,
-    seam: new SeamTransform(answer, answer.begun ? echoesOf(exchange.body, answer.text) : []),
-  };
-}
-
-const SSE_OVERRIDDEN: ReadonlySet<string> = new Set(['content-length', 'cache-control', 'x-accel-buffering']);
-const LENGTH_OVERRIDDEN: ReadonlySet<string> = new Set(['content-length']);
-
-function overridden(options: CommitOptions): ReadonlySet<string> {
-  const base = options.kind === 'sse' ? SSE_OVERRIDDEN : LENGTH_OVERRIDDEN;
-  return options.contentType === undefined ? base : new Set([...base, 'content-type']);
 }
