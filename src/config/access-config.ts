@@ -1,3 +1,4 @@
+import type { QuotaConfig } from './gateway-config.js';
 import type { LabelSelector, Labels } from '../common/selector/label-selector.js';
 
 /** Who may call the service. A caller is one key of one consumer. */
@@ -11,6 +12,7 @@ export interface ConsumerConfig {
   /** Place in a waiting line, −1000…1000; higher first. */
   readonly priority: number;
   readonly select: SelectConfig;
+  readonly quota: readonly QuotaConfig[];
   readonly keys: readonly ConsumerKeyConfig[];
 }
 

@@ -12,9 +12,9 @@ import { chooseReader } from './answer/choose-reader.js';
 import { answerHeaders } from './answer-headers.js';
 import type { AttemptOutcome } from './attempt-outcome.js';
 import { AttemptTimers, type TimeOver, type TimerOwner } from './attempt-timers.js';
-import { echoesOf } from './continuation/continuation-request.js';
 import type { RelayedAnswer } from './continuation/relayed-answer.js';
-import { SeamTransform } from './continuation/seam.transform.js';
+import { continuationOf } from './continuation/continuation-of.js';
+import type { SeamTransform } from './continuation/seam.transform.js';
 import { FailureWatch } from './answer/failure-watch.js';
 import { failureOf } from './answer/protocol-failure.js';
 import type { PassableAnswer } from './answer/passable-answer.js';
@@ -373,11 +373,4 @@ export class AttemptRun implements AnswerListener, AnswerHost, TimerOwner {
   #told(outcome: AttemptOutcome): AttemptOutcome {
     return this.#firstByteSeen ? { ...outcome, firstByteMs: this.#firstByteMs } : outcome;
   }
-}
-
-function continuationOf(exchange: GatewayExchange, answer: RelayedAnswer) {
-  return {
-    answer,
-    seam: new SeamTransform(answer, answer.begun ? echoesOf(exchange.body, answer.text) : []),
-  };
 }

@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import type { IncomingHttpHeaders } from 'node:http';
 import {
   consumerBusy,
@@ -14,10 +14,12 @@ import {
   wrongMethod,
 } from '../common/errors/catalogue.js';
 import type { GatewayError } from '../common/errors/gateway-error.js';
+import type { WallClock } from '../common/time/clock.js';
 import { mediaType } from '../common/http/media-type.js';
 import { printable } from '../common/text/mask.js';
 import { ConfigStore } from '../config/config.store.js';
 import type { RouteConfig } from '../config/access-config.js';
+import { WALL_CLOCK } from '../contracts/ports.js';
 import type { Operation } from '../contracts/operation.js';
 import type { Caller } from '../consumers/caller.js';
 import { bearerToken } from '../consumers/credentials.js';
@@ -25,8 +27,10 @@ import { isSameKey } from '../consumers/key-digest.js';
 import { ConsumerRegistry } from '../consumers/consumer.registry.js';
 import { IssuedIds } from '../consumers/issued-ids.js';
 import type { ModelRoute } from '../routing/model-route.js';
+import { QuotaRegistry } from '../quotas/quota.registry.js';
 import { RoutingService } from '../routing/routing.service.js';
 import type { Sight } from '../routing/sight.js';
+import { QuotaDesk } from './quota-desk.js';
 import type { GatewayExchange } from './gateway-exchange.js';
 
 /** What keeps an endpoint: the keys of consumers where there are any, `server.metrics_token`, or nothing. */
@@ -72,6 +76,9 @@ export class Resolution {
     private readonly consumers: ConsumerRegistry,
     private readonly routing: RoutingService,
     private readonly issued: IssuedIds,
+    private readonly quotas: QuotaRegistry,
+    private readonly desk: QuotaDesk,
+    @Inject(WALL_CLOCK) private readonly wallClock: WallClock,
   ) {
     this.#token = store.current.server.metricsToken;
   }
@@ -129,7 +136,7 @@ export class Resolution {
     const guard = destination?.endpoint.guard ?? 'none';
     if (guard === 'metrics_token') return this.#metricsToken(arrival);
     if (guard === 'none' || !this.consumers.closed) return null;
-    const { caller, error } = this.consumers.identify(headers, rawHeaders, Date.now());
+    const { caller, error } = this.consumers.identify(headers, rawHeaders, this.wallClock());
     arrival.caller = caller;
     return error;
   }
@@ -203,5 +210,8 @@ export class Resolution {
     if (consumer === null) return;
     if (!consumer.slots.take()) throw consumerBusy(consumer.slots.limit);
     exchange.holdsPlace = true;
+    const { id, quota } = consumer.config;
+    const quotas = quota.length === 0 ? null : this.quotas.setOf('consumer', [id], quota);
+    if (quotas !== null) this.desk.open(exchange, quotas, "the consumer's");
   }
 }

@@ -28,12 +28,13 @@ export class QuotaRegistry implements GateSource {
     private readonly kept: QuotaStore,
     @Inject(WALL_CLOCK) private readonly wallClock: WallClock,
   ) {
-    const { models, providers, upstreams } = config.current;
+    const { consumers, models, providers, upstreams } = config.current;
     for (const { id, keys, quota } of providers) {
       this.#metersOf('provider', [id], quota);
       for (const key of keys ?? []) this.#metersOf('key', [id, key.id], key.quota);
     }
     for (const { id, quota } of upstreams) this.#metersOf('upstream', [id], quota);
+    for (const { id, quota } of consumers ?? []) this.#metersOf('consumer', [id], quota);
     for (const model of models)
       for (const entry of model.entries) this.#metersOf('entry', entryId(model, entry), entry.quota);
   }

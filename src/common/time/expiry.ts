@@ -1,7 +1,7 @@
 const DAY_MS = 86_400_000;
 const DATE = /^(\d{4})-(\d{2})-(\d{2})$/;
-/** RFC 3339 §5.6. */
-const INSTANT = /^(\d{4}-\d{2}-\d{2})[Tt ](\d{2}):(\d{2}):(\d{2})(\.\d{1,9})?([Zz]|[+-]\d{2}:\d{2})$/;
+/** RFC 3339 §5.6; the seconds may be left out. */
+const INSTANT = /^(\d{4}-\d{2}-\d{2})[Tt ](\d{2}):(\d{2})(?::(\d{2})(\.\d{1,9})?)?([Zz]|[+-]\d{2}:\d{2})$/;
 
 /**
  * The first moment (unix milliseconds) at which something that `expires` then is no longer valid: of a plain date the
@@ -10,7 +10,7 @@ const INSTANT = /^(\d{4}-\d{2}-\d{2})[Tt ](\d{2}):(\d{2}):(\d{2})(\.\d{1,9})?([Z
 export function parseExpiry(text: string): number | null {
   const startMs = startOfDay(text);
   if (startMs !== null) return startMs + DAY_MS;
-  const [, date = '', hours = '', minutes = '', seconds = '', , zone = ''] = INSTANT.exec(text) ?? [];
+  const [, date = '', hours = '', minutes = '', seconds = '0', , zone = ''] = INSTANT.exec(text) ?? [];
   if (startOfDay(date) === null || Number(hours) > 23 || Number(minutes) > 59 || Number(seconds) > 59)
     return null;
   const offset = /^[+-](\d{2}):(\d{2})$/.exec(zone);

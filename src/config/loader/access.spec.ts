@@ -81,7 +81,7 @@ describe('consumers', () => {
     [`[{ id: a, keys: [{ id: k, value: x }] }, { id: b, keys: [{ id: k, sha256: ${sha256('x').toUpperCase()} }] }]`, 'consumers[1].keys[0] (line 5): is the same key'],
     ['[{ id: a }, { id: a }]', 'consumers[1].id (line 5): "a" is already the id of consumers[0] (line 5)'],
     ['[{ id: a, keys: [{ id: k, value: x, expires: 2027-02-30 }] }]', '"2027-02-30" is no date'],
-    ['[{ id: a, keys: [{ id: k, value: x, expires: 1893456000 }] }]', 'must be a date, not a number'],
+    ['[{ id: a, keys: [{ id: k, value: x, expires: 1893456000 }] }]', 'must be a text, not a number'],
     ['[{ id: a, priority: 1001 }]', 'consumers[0].priority (line 5): must be a whole number from -1000 to 1000'],
     ['[{ id: a, priority: 1.5 }]', 'consumers[0].priority'],
     ['[{ id: a, max_concurrency: -1 }]', 'consumers[0].max_concurrency'],

@@ -19,6 +19,7 @@ import type { RouteSection } from '../schema/route.section.js';
 import type { SelectSection } from '../schema/select.section.js';
 import type { UpstreamSection } from '../schema/upstream.section.js';
 import type { ConsumerEntry } from './consumers-file.js';
+import { quotasOf } from './quota-settings.js';
 import type { Entry } from './read-entries.js';
 
 /** An entry of `routes` tries two upstreams at most where it says nothing. */
@@ -52,6 +53,7 @@ function buildConsumer(section: ConsumerSection, pool: SelectorPool): ConsumerCo
     limit: section.max_concurrency || Infinity,
     priority: section.priority ?? 0,
     select: buildSelect(section.select, pool),
+    quota: quotasOf(section.quota),
     keys: (section.keys ?? []).map((key) => buildKey(key, id, section.labels, pool)),
   };
 }

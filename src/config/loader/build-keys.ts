@@ -1,7 +1,7 @@
 import { parseDuration } from '../../common/time/duration.js';
 import type { ErrorRules, KeyConfig } from '../gateway-config.js';
 import { ErrorsSection } from '../schema/errors.section.js';
-import { parseExpiry } from '../schema/key-rules.js';
+import { parseExpiry } from '../../common/time/expiry.js';
 import type { ProviderSection } from '../schema/provider.section.js';
 import { listedKeys } from './check-keys.js';
 import { quotasOf } from './quota-settings.js';
@@ -29,7 +29,7 @@ export function buildKeys(section: ProviderSection): readonly KeyConfig[] | null
     .map(({ id, value, section: long }) => ({
       id,
       value,
-      expiresAtMs: long?.expires === undefined ? null : parseExpiry(long.expires),
+      expiresAtMs: long?.expires === undefined ? null : parseExpiry(long.expires.trim()),
       disabled: long?.disabled ?? false,
       quota: quotasOf(long?.quota),
     }));

@@ -1,5 +1,5 @@
 import { printable } from '../../common/text/mask.js';
-import { parseExpiry } from '../schema/key-rules.js';
+import { parseExpiry } from '../../common/time/expiry.js';
 import { KeySection } from '../schema/key.section.js';
 import type { ProviderSection } from '../schema/provider.section.js';
 import type { ConfigPath } from './config-path.js';
@@ -72,7 +72,7 @@ function checkValues(keys: readonly ListedKey[], path: ConfigPath, findings: Fin
 
 function checkExpiry(key: ListedKey, path: ConfigPath, findings: Findings, wallClockMs: number): void {
   const written = key.section?.expires;
-  const at = written === undefined ? null : parseExpiry(written);
+  const at = written === undefined ? null : parseExpiry(written.trim());
   if (written === undefined || at === null || key.section?.disabled === true) return;
   const here = [...path, key.index, 'expires'];
   const leftMs = at - wallClockMs;
@@ -89,6 +89,6 @@ function daysOf(ms: number): string {
 
 function isDead(section: KeySection | null, wallClockMs: number): boolean {
   if (section?.disabled === true) return true;
-  const at = section?.expires === undefined ? null : parseExpiry(section.expires);
+  const at = section?.expires === undefined ? null : parseExpiry(section.expires.trim());
   return at !== null && at <= wallClockMs;
 }

@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { file, load } from '../../../test/support/small-config.js';
-import { parseExpiry } from '../schema/key-rules.js';
+import { parseExpiry } from '../../common/time/expiry.js';
 import { ERROR_DEFAULTS } from './build-keys.js';
 import { formatProblem } from './config-problem.js';
 import { loadConfig } from './load-config.js';

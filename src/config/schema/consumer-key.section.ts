@@ -1,4 +1,5 @@
-import { expires, sha256 } from './consumer-rules.js';
+import { sha256 } from './consumer-rules.js';
+import { expiry } from './key-rules.js';
 import { labels } from './label-rules.js';
 import { SelectSection } from './select.section.js';
 import { Setting } from './setting.js';
@@ -31,7 +32,7 @@ export class ConsumerKeySection {
   value?: string;
 
   @Setting({
-    rule: expires,
+    rule: expiry,
     example: '2027-06-30',
     description: 'Last UTC day on which the key is valid, or an RFC 3339 instant.',
   })

@@ -1,8 +1,7 @@
-import { parseExpiry } from '../../common/time/expiry.js';
 import { isPlainObject } from '../loader/plain-object.js';
 import { sections } from './structure-rules.js';
 import type { SectionClass } from './setting.js';
-import { kindOf, notText, show, simpleRule, type Rule } from './rule.js';
+import { notText, simpleRule, type Rule } from './rule.js';
 
 /** Hex in either case. The digest is no secret, but long and useless in a message. */
 export const sha256: Rule = simpleRule(
@@ -12,19 +11,6 @@ export const sha256: Rule = simpleRule(
     if (typeof value !== 'string') return notText(value);
     if (/^[0-9a-f]{64}$/i.test(value)) return null;
     return `must be the SHA-256 of the key as 64 hexadecimal digits, not a text of ${value.length}`;
-  },
-);
-
-export const expires: Rule = simpleRule(
-  'expires',
-  { type: 'string', pattern: '^\\d{4}-\\d{2}-\\d{2}' },
-  (value) => {
-    if (typeof value === 'string' && parseExpiry(value.trim()) !== null) return null;
-    const wanted =
-      'write a date such as 2027-06-30 (valid through that UTC day) or an instant such as 2027-06-30T12:00:00Z';
-    return typeof value === 'string'
-      ? `${show(value)} is no date; ${wanted}`
-      : `must be a date, not ${kindOf(value)}; ${wanted}`;
   },
 );
 

@@ -2,6 +2,7 @@ import { ConsumerKeySection } from './consumer-key.section.js';
 import { consumerKeys } from './consumer-rules.js';
 import { labels } from './label-rules.js';
 import { limit, wholeNumber } from './number-rules.js';
+import { type QuotaSection, quotaSetting } from './quota.section.js';
 import { SelectSection } from './select.section.js';
 import { Setting } from './setting.js';
 import { section } from './structure-rules.js';
@@ -44,6 +45,12 @@ export class ConsumerSection {
     description: 'What this consumer may use; all selectors of route, consumer and key apply.',
   })
   select?: SelectSection;
+
+  @Setting({
+    ...quotaSetting('this consumer, over all its keys,'),
+    example: [{ tokens: 5_000_000, per: 'P1D' }],
+  })
+  quota?: QuotaSection[];
 
   @Setting({
     rule: limit,
