@@ -19,6 +19,7 @@ import type { HeldAnswer, PassableAnswer } from './answer/passable-answer.js';
 import type { CompiledTarget } from './compiled-target.js';
 import type { GatewayAttempt } from './gateway-attempt.js';
 import type { GatewayExchange, GivenUp } from './gateway-exchange.js';
+import { pushQueueMs } from './queue-standing.js';
 import { TransformFailure } from './guarded-transform.js';
 import type { ResponseSink } from './response-sink.js';
 import type { StreamPipeline } from './stream-pipeline.js';
@@ -365,6 +366,7 @@ export class AttemptRun implements AnswerListener, AnswerHost, TimerOwner {
     }
     const { trailStep } = this.target;
     if (trailStep !== null) {
+      pushQueueMs(headers, this.exchange, this.dependencies.clock);
       const before = trailOf(this.exchange.attempts);
       const step = `${trailStep}${this.status}`;
       headers.push('x-llm-proxy-attempts', String(this.attempt.number));

@@ -7,6 +7,7 @@ import { GatewayLog } from './log/gateway-log.js';
 import { GatewayMetrics } from './metrics/gateway.metrics.js';
 import { KeyMetrics } from './metrics/key.metrics.js';
 import { QuotaMetrics } from './metrics/quota.metrics.js';
+import { SlotMetrics } from './metrics/slot.metrics.js';
 
 export interface ObservabilityOptions {
   readonly logger: Logger;
@@ -42,9 +43,10 @@ export class ObservabilityModule {
         { provide: GatewayMetrics, useValue: metrics },
         { provide: KeyMetrics, useValue: new KeyMetrics(registry) },
         { provide: QuotaMetrics, useValue: new QuotaMetrics(registry) },
+        { provide: SlotMetrics, useValue: new SlotMetrics(registry) },
         { provide: GatewayLog, useValue: log },
       ],
-      exports: [GatewayMetrics, KeyMetrics, QuotaMetrics, GatewayLog],
+      exports: [GatewayMetrics, KeyMetrics, QuotaMetrics, SlotMetrics, GatewayLog],
     };
   }
 }

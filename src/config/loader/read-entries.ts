@@ -6,7 +6,7 @@ import { ServerSection } from '../schema/server.section.js';
 import { StateSection } from '../schema/state.section.js';
 import { UpstreamSection } from '../schema/upstream.section.js';
 import type { Findings } from './findings.js';
-import type { PlainObject } from './plain-object.js';
+import { isPlainObject, type PlainObject } from './plain-object.js';
 import { SectionReader } from './section-reader.js';
 import type { Environment } from './substitution.js';
 
@@ -26,6 +26,7 @@ export interface Entries {
   readonly disable: readonly string[];
   readonly defaultModel: string | null;
   readonly state: StateSection;
+  readonly slotGroups: PlainObject;
 }
 
 export function readEntries(root: PlainObject, findings: Findings, environment: Environment): Entries {
@@ -45,5 +46,6 @@ export function readEntries(root: PlainObject, findings: Findings, environment: 
     disable: file.disable ?? [],
     defaultModel: file.default_model ?? null,
     state: file.state instanceof StateSection ? file.state : new StateSection(),
+    slotGroups: isPlainObject(file.slot_groups) ? file.slot_groups : {},
   };
 }

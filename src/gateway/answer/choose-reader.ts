@@ -92,7 +92,7 @@ function readerOf(
   options: ReaderOptions,
   origin = { isDecoded: false, sniffed: false },
 ): AnswerReader {
-  const { transforming } = host;
+  const transforming = host.transforming || host.sink.rewrites;
   const { classify } = options;
   const judge = classify === null ? null : new ErrorJudge(host, { ...options, classify });
   const { barrier, continuation } = options;

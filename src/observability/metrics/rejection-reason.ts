@@ -11,7 +11,9 @@ export type RejectionReason =
   | 'shutting_down'
   | 'no_candidates'
   | 'no_key'
-  | 'quota';
+  | 'quota'
+  | 'queue_full'
+  | 'queue_timeout';
 
 /** A map, since a plugin's refusal may bring any code. */
 const BY_CODE: ReadonlyMap<string, RejectionReason> = new Map([
@@ -24,6 +26,8 @@ const BY_CODE: ReadonlyMap<string, RejectionReason> = new Map([
   ['no_candidates', 'no_candidates'],
   ['no_usable_key', 'no_key'],
   ['quota_exhausted', 'quota'],
+  ['queue_full', 'queue_full'],
+  ['queue_timeout', 'queue_timeout'],
 ]);
 
 /** How an error of our own is counted; null for the service's own failures, which are no rejection. */
