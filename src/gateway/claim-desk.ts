@@ -4,7 +4,8 @@ import { CLOCK } from '../contracts/ports.js';
 import { GatewayLog } from '../observability/log/gateway-log.js';
 import type { Candidate } from '../routing/candidate.js';
 import { type Claim, ConcurrencyService } from '../upstreams/concurrency/concurrency.service.js';
-import type { Unserved } from '../upstreams/concurrency/waiter.js';
+import { mayWait } from '../upstreams/concurrency/may-wait.js';
+import type { Unserved, UnservedReason, Waiter } from '../upstreams/concurrency/waiter.js';
 import type { Upstream } from '../upstreams/upstream.js';
 import type { GatewayExchange } from './gateway-exchange.js';
 import { standingOf } from './queue-standing.js';
@@ -30,9 +31,40 @@ export class ClaimDesk {
     candidates: readonly Candidate[],
     tried: ReadonlySet<Upstream> | null,
   ): ClaimResult | Promise<ClaimResult> {
-    if (exchange.model.queue !== null) exchange.waiter ??= this.#waiterOf(exchange);
+    if (mayWait(exchange.model)) exchange.waiter ??= this.#waiterOf(exchange);
+    const { model, waiter } = exchange;
+    const home = model.affinityWaitMs > 0 && tried === null ? homeOf(exchange, candidates) : null;
+    if (home !== null && waiter !== null) return this.#claimHome(exchange, home, waiter, candidates);
+    return this.#claimAny(exchange, candidates, tried);
+  }
+
+  #claimAny(
+    exchange: GatewayExchange,
+    candidates: readonly Candidate[],
+    tried: ReadonlySet<Upstream> | null,
+  ): ClaimResult | Promise<ClaimResult> {
     const claim = this.concurrency.claim(candidates, tried, exchange.waiter);
     return claim ?? this.#wait(exchange, candidates, tried);
+  }
+
+  /** The upstream of the conversation, also where another one is free; the usual order when it is not to be had in time. */
+  async #claimHome(
+    exchange: GatewayExchange,
+    home: Candidate,
+    waiter: Waiter,
+    candidates: readonly Candidate[],
+  ): Promise<ClaimResult> {
+    const claim = this.concurrency.claim([home], null, waiter);
+    if (claim !== null) return claim;
+    const limitMs = Math.min(exchange.model.affinityWaitMs, exchange.deadlineAt - this.clock.now());
+    const waiting = this.concurrency.waitFor(home, waiter, limitMs);
+    if (waiting !== null) {
+      const result = await (waiting.result instanceof Promise
+        ? this.#attend(exchange, waiting.result)
+        : waiting.result);
+      if (!('unserved' in result) || ENDS_IT.has(result.unserved)) return result;
+    }
+    return await this.#claimAny(exchange, candidates, null);
   }
 
   #waiterOf(exchange: GatewayExchange) {
@@ -48,7 +80,9 @@ export class ClaimDesk {
     tried: ReadonlySet<Upstream> | null,
   ): ClaimResult | Promise<ClaimResult> {
     const limitMs = exchange.deadlineAt - this.clock.now();
-    const waiting = this.concurrency.wait(candidates, tried, exchange.waiter, limitMs);
+    // An answer that has begun is only continued by what is free.
+    const begun = exchange.relayed?.begun === true;
+    const waiting = this.concurrency.wait(candidates, tried, exchange.waiter, limitMs, !begun);
     if (waiting === null) return null;
     exchange.waiter = waiting.waiter;
     return waiting.result instanceof Promise ? this.#attend(exchange, waiting.result) : waiting.result;
@@ -71,4 +105,13 @@ export class ClaimDesk {
       exchange.onGivenUp = null;
     }
   }
+}
+
+/** After these nothing else is to be tried. */
+const ENDS_IT: ReadonlySet<UnservedReason> = new Set(['left', 'shutting_down']);
+
+/** The upstream that served the conversation before, where it is the first choice, and nothing is to be waited out before. */
+function homeOf({ attachment }: GatewayExchange, candidates: readonly Candidate[]): Candidate | null {
+  const home = attachment?.home ?? null;
+  return home !== null && home === candidates[0] && home.entry.spill === null ? home : null;
 }

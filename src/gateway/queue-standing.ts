@@ -1,4 +1,5 @@
 import type { Clock } from '../common/time/clock.js';
+import { mayWait } from '../upstreams/concurrency/may-wait.js';
 import type { GatewayExchange } from './gateway-exchange.js';
 
 /** For whom a request waits, and how urgently. */
@@ -19,7 +20,7 @@ export function standingOf(exchange: GatewayExchange, own: QueueStanding = ANYBO
 
 /** `x-llm-proxy-queue-ms`, on every answer of a model with a queue. */
 export function pushQueueMs(headers: string[], exchange: GatewayExchange, clock: Clock): void {
-  if (exchange.model.queue === null) return;
+  if (!mayWait(exchange.model)) return;
   headers.push('x-llm-proxy-queue-ms', String(queueMs(exchange, clock)));
 }
 

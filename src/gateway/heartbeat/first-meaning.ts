@@ -1,5 +1,9 @@
 import { SseDecoder, SseEventTooLargeError } from '../../common/sse/sse-decoder.js';
 import type { SseEvent } from '../../common/sse/sse-event.js';
+import { Brings, MEANINGFUL, meaningOf } from '../answer/chunk-meaning.js';
+
+/** An error too: it is the last thing such a stream says. */
+const ANYTHING = MEANINGFUL | Brings.error;
 
 /** What says nothing for so long is no sign of life. */
 const LIMIT_BYTES = 64 * 1024;
@@ -21,24 +25,6 @@ export class FirstMeaning {
   }
 
   #look(event: SseEvent): void {
-    this.#found ||= meansSomething(event);
+    this.#found ||= (meaningOf(event) & ANYTHING) !== 0;
   }
-}
-
-function meansSomething(event: SseEvent): boolean {
-  const { json, payload } = event;
-  if (payload === undefined) return false;
-  if (json === undefined) return true;
-  const choices = json.array('choices');
-  for (let i = 0; i < (choices?.length ?? 0); i++) {
-    const choice = choices?.object(i);
-    if (choice === undefined) continue;
-    if ((choice.get('finish_reason') ?? null) !== null) return true;
-    const delta = choice.object('delta');
-    for (const key of delta?.keys() ?? []) {
-      const value = delta?.get(key);
-      if (key !== 'role' && value !== null && value !== '') return true;
-    }
-  }
-  return json.has('error');
 }

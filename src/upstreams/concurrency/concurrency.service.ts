@@ -70,23 +70,37 @@ export class ConcurrencyService {
 
   /**
    * Waits for what {@link claim} did not find: in the queue of the model, or for the end of the pause of the group in which
-   * the request failed. Null where there is neither. `limitMs`: no longer than that.
+   * the request failed. Null where there is neither. `limitMs`: no longer than that. Without `queueing` only for a pause.
    */
   wait<C extends Claimable>(
     candidates: readonly C[],
     tried: ReadonlySet<Upstream> | null,
     waiter: Waiter | null,
     limitMs: number,
+    queueing = true,
   ): Waiting<C> | null {
     const now = this.clock.now();
     const pauseMs = tried === null ? 0 : settlesWithin(this.rooms, candidates, tried, now);
-    if (waiter === null && pauseMs === 0) return null;
+    const queueMs = queueing ? (waiter?.queue?.config.waitMs ?? 0) : 0;
+    if (queueMs === 0 && pauseMs === 0) return null;
     const patient = waiter ?? this.#bystander();
-    const queueMs = waiter?.queue?.config.waitMs ?? 0;
     const budgetMs = Math.min(limitMs, Math.max(queueMs - patient.waitedMs(now), pauseMs));
     const result = this.rooms.dispatcher.wait(patient, candidates, tried, budgetMs);
     // The candidates are the request's own: what is claimed is one of them.
     return { waiter: patient, result: result as Waiting<C>['result'] };
+  }
+
+  /**
+   * Waits for this one candidate, as long as that may take; null where it rests, or where the wait is likely to be in vain.
+   * A wait that was is {@link Unserved} with `closed`.
+   */
+  waitFor<C extends Claimable>(candidate: C, waiter: Waiter, limitMs: number): Waiting<C> | null {
+    const now = this.clock.now();
+    const seat = this.rooms.seatOf(candidate.upstream);
+    if (seat === undefined || isClosed(candidate, now)) return null;
+    if ((seat.estimateMs(waiter, now) ?? 0) > limitMs) return null;
+    const result = this.rooms.dispatcher.wait(waiter, [candidate], null, limitMs, 'closed');
+    return { waiter, result: result as Waiting<C>['result'] };
   }
 
   /** Whoever waited has gone; its wait ends. */

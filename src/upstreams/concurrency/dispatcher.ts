@@ -45,12 +45,16 @@ export class Dispatcher {
     return pick(candidates, tried, now, this.#choiceOf(waiter, full));
   }
 
-  /** Waits for a slot. The result is known at once where waiting makes no sense. `budgetMs`: how long at most. */
+  /**
+   * Waits for a slot. The result is known at once where waiting makes no sense. `budgetMs`: how long at most; `inVain`: what
+   * it is called when that time is over.
+   */
   wait(
     waiter: Waiter,
     candidates: readonly Claimable[],
     tried: ReadonlySet<Upstream> | null,
     budgetMs: number,
+    inVain: UnservedReason = 'queue_timeout',
   ): WaitResult | Promise<WaitResult> {
     if (this.#closed) return { unserved: 'shutting_down' };
     const now = this.tools.clock.now();
@@ -58,9 +62,10 @@ export class Dispatcher {
     waiter.tried = tried;
     waiter.spills = candidates.some(({ entry }) => entry.spill !== null);
     waiter.budgetMs = budgetMs;
+    waiter.inVain = inVain;
     const soonestMs = this.#opensMs(waiter, now);
     if (soonestMs > budgetMs || soonestMs === Infinity) return { unserved: 'closed' };
-    if (budgetMs <= 0) return { unserved: 'queue_timeout' };
+    if (budgetMs <= 0) return { unserved: inVain };
     const refused = this.#makeRoom(waiter);
     if (refused !== null) return refused;
     const result = waiter.begin(now);
@@ -229,7 +234,7 @@ export class Dispatcher {
     waiter.cancelAlarm = null;
     const now = this.tools.clock.now();
     if (waiter.spills && this.#serve(waiter, now)) return;
-    if (waiter.leftMs(now) <= 0) this.#end(waiter, { unserved: 'queue_timeout' });
+    if (waiter.leftMs(now) <= 0) this.#end(waiter, { unserved: waiter.inVain });
     else this.#arm(waiter, now);
   }
 

@@ -1,10 +1,11 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Clock } from '../../common/time/clock.js';
 import { ConfigStore } from '../../config/config.store.js';
-import type { GatewayConfig, ModelConfig, UpstreamConfig } from '../../config/gateway-config.js';
+import type { GatewayConfig, ModelConfig, QueueConfig, UpstreamConfig } from '../../config/gateway-config.js';
 import { CLOCK } from '../../contracts/ports.js';
 import { SlotMetrics } from '../../observability/metrics/slot.metrics.js';
 import type { Upstream } from '../upstream.js';
+import { mayWait } from './may-wait.js';
 import { setNodeAlarm, type SetAlarm } from './alarm.js';
 import { Dispatcher } from './dispatcher.js';
 import { ModelQueue } from './model-queue.js';
@@ -88,11 +89,13 @@ export class SlotRooms {
   }
 
   #addQueue(model: ModelConfig): void {
+    if (!mayWait(model)) return;
     const { name, queue } = model;
-    if (queue === null) return;
     this.#queues.set(
       model,
-      new ModelQueue(name, queue, (outcome, seconds) => this.metrics.waited(name, outcome, seconds)),
+      new ModelQueue(name, queue ?? HOME_ONLY, (outcome, seconds) =>
+        this.metrics.waited(name, outcome, seconds),
+      ),
     );
   }
 
@@ -102,9 +105,10 @@ export class SlotRooms {
   }
 }
 
+/** Requests wait for the upstream of their conversation, and for no other. */
+const HOME_ONLY: QueueConfig = { size: Infinity, waitMs: 0, maxBytes: Infinity, ageingMs: 0 };
+
 /** Those that somebody may wait for. */
 function awaitedUpstreams(config: GatewayConfig): ReadonlySet<UpstreamConfig> {
-  return new Set(
-    config.models.filter(({ queue }) => queue !== null).flatMap(({ upstreams }) => [...upstreams]),
-  );
+  return new Set(config.models.filter(mayWait).flatMap(({ upstreams }) => [...upstreams]));
 }

@@ -43,6 +43,8 @@ export class Waiter implements Standing {
   spills = false;
   /** Of this wait. */
   budgetMs = 0;
+  /** What a wait is called whose time is over. */
+  inVain: UnservedReason = 'queue_timeout';
   /** Has stood in the queue before. */
   hadPlace = false;
   cancelAlarm: (() => void) | null = null;
