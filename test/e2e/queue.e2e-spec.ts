@@ -312,3 +312,82 @@ describe('a client that pipelines', () => {
     connection.close();
   });
 });
+
+describe('affinity_wait', () => {
+  const turn = (text: string) => ({
+    messages: [
+      { role: 'user', content: 'hi' },
+      { role: 'assistant', content: 'hello' },
+      { role: 'user', content: text },
+    ],
+  });
+  const conversing = (wait: string, options: StageOptions = {}) =>
+    stage({
+      upstreams: 2,
+      upstream: (i) => (i === 0 ? { max_concurrency: 1 } : {}),
+      ...options,
+      model: { affinity: 'session', affinity_wait: wait, ...options.model },
+    });
+
+  it('waits for the busy upstream of the conversation, without a queue, and is counted', async () => {
+    const set = await conversing('PT20S');
+    await set.chat({ messages: [{ role: 'user', content: 'hi' }] }).end();
+    const held = holdAnswers(set.a);
+    const other = set.chat(say('another conversation'));
+    await waitFor(() => held.order.length === 1, 'a is busy');
+    const waiting = set.chat(turn('and?'));
+    await queued(set, 1);
+    expect(set.b.requests).toEqual([]);
+    held.release();
+    for (const answer of [other, waiting])
+      expect((await answer.end()).header('x-llm-proxy-upstream')).toBe('a');
+    expect(waiting.header('x-llm-proxy-affinity')).toBe('hit');
+    expect(Number(waiting.header('x-llm-proxy-queue-ms'))).toBeGreaterThan(0);
+    expect(other.header('x-llm-proxy-queue-ms')).toBe('0');
+  });
+
+  it('goes the usual way when that takes too long', async () => {
+    const set = await conversing('PT0.05S');
+    await set.chat({ messages: [{ role: 'user', content: 'hi' }] }).end();
+    const held = holdAnswers(set.a);
+    const other = set.chat(say('another conversation'));
+    await waitFor(() => held.order.length === 1, 'a is busy');
+    const moved = await set.chat(turn('and?')).end();
+    expect([moved.header('x-llm-proxy-upstream'), moved.header('x-llm-proxy-affinity')]).toEqual([
+      'b',
+      'moved',
+    ]);
+    expect(Number(moved.header('x-llm-proxy-queue-ms'))).toBeGreaterThanOrEqual(50);
+    held.release();
+    await other.end();
+  });
+
+  it('ends with a client that leaves', async () => {
+    const set = await conversing('PT20S');
+    await set.chat({ messages: [{ role: 'user', content: 'hi' }] }).end();
+    const held = holdAnswers(set.a);
+    const other = set.chat(say('another conversation'));
+    await waitFor(() => held.order.length === 1, 'a is busy');
+    const gone = set.chat(turn('and?'));
+    await queued(set, 1);
+    gone.leave();
+    await queued(set, 0);
+    held.release();
+    await other.end();
+    expect([held.order.length, set.b.requests.length]).toEqual([1, 0]);
+  });
+
+  it('leads nobody to an entry with spill_after: a conversation that spilled comes home', async () => {
+    const set = await conversing('PT0S', {
+      model: { queue: {}, upstreams: ['a', { upstream: 'b', spill_after: 'PT15S' }] },
+    });
+    set.a.next((_request, answer) => answer.error(500));
+    const spilled = await set.chat({ messages: [{ role: 'user', content: 'hi' }] }).end();
+    expect(spilled.header('x-llm-proxy-upstream')).toBe('b');
+    const home = await set.chat(turn('and?')).end();
+    expect([home.header('x-llm-proxy-upstream'), home.header('x-llm-proxy-affinity')]).toEqual([
+      'a',
+      'moved',
+    ]);
+  });
+});
