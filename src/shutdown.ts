@@ -2,6 +2,7 @@ import type { INestApplication } from '@nestjs/common';
 import { RunningExchanges } from './gateway/running-exchanges.js';
 import { OpenRequests } from './http/open-requests.js';
 import { ServiceState } from './http/service-state.js';
+import { ConcurrencyService } from './upstreams/concurrency/concurrency.service.js';
 
 /** After the grace: time for the last words to reach the clients. */
 const LAST_WORDS_MS = 2_000;
@@ -12,6 +13,7 @@ const LAST_WORDS_MS = 2_000;
  */
 export async function shutDown(app: INestApplication, graceMs: number): Promise<void> {
   app.get(ServiceState).drain();
+  app.get(ConcurrencyService).close();
   const open = app.get(OpenRequests);
   if (!(await open.idle(graceMs))) {
     open.giveUpUploads();

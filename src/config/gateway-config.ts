@@ -10,6 +10,8 @@ export interface GatewayConfig {
   /** Absolute path of the file; null when the configuration was given as text. */
   readonly path: string | null;
   readonly server: ServerConfig;
+  /** Slots that upstreams share, in file order. */
+  readonly slotGroups: readonly SlotGroupConfig[];
   readonly providers: readonly ProviderConfig[];
   readonly upstreams: readonly UpstreamConfig[];
   /** In file order. */
@@ -118,6 +120,14 @@ export interface QuotaConfig {
   readonly window: 'calendar' | 'sliding';
 }
 
+/** One machine that serves several upstreams. */
+export interface SlotGroupConfig {
+  readonly id: string;
+  /** ≥ 1. */
+  readonly limit: number;
+  readonly settleMs: number;
+}
+
 export interface ProviderConfig {
   readonly id: string;
   /** http(s), without trailing slash, query, fragment or userinfo. */
@@ -194,6 +204,10 @@ export interface UpstreamConfig {
   readonly labels: Labels;
   /** Slots: ≥ 1, or Infinity for unlimited. Upstream → provider → unlimited. */
   readonly limit: number;
+  /** Whose slots it shares beside its own; upstream → provider → none. */
+  readonly slotGroup: SlotGroupConfig | null;
+  /** Pause between the end of an exchange and the next claim; upstream → group → 0. */
+  readonly settleMs: number;
   readonly patch: JsonObject | null;
   /** Upstream → provider → off. */
   readonly thinkTags: ThinkTagsMode;
@@ -252,6 +266,34 @@ export interface ModelConfig {
   readonly affinity: boolean;
   /** How long it waits for that one while it is busy; 0 = not at all. */
   readonly affinityWaitMs: number;
+  /** Null: a request that finds no free slot is refused at once. */
+  readonly queue: QueueConfig | null;
+  /** Null: nothing is sent to the client before an answer begins. */
+  readonly heartbeat: HeartbeatConfig | null;
+}
+
+/** Waiting for a slot. */
+export interface QueueConfig {
+  /** How many may wait, ≥ 1. */
+  readonly size: number;
+  readonly waitMs: number;
+  /** Of the bodies of all that wait. */
+  readonly maxBytes: number;
+  /** Waiting that long lifts a request to the next occupied priority; 0 = never. */
+  readonly ageingMs: number;
+}
+
+/** Signs of life on streams that wait. */
+export interface HeartbeatConfig {
+  readonly afterMs: number;
+  readonly everyMs: number;
+}
+
+/** An entry that is not for everybody at once. */
+export interface SpillConfig {
+  readonly afterMs: number;
+  /** Requests of a lower priority never use the entry; -Infinity = all may. */
+  readonly minPriority: number;
 }
 
 /** One upstream's place in a model's list. */
@@ -262,6 +304,8 @@ export interface ModelEntryConfig {
   /** ≥ 0; 0 = last resort. */
   readonly weight: number;
   readonly quota: readonly QuotaConfig[];
+  /** Null: it may be used at once. */
+  readonly spill: SpillConfig | null;
 }
 
 export interface PluginConfig {

@@ -4,7 +4,7 @@ import type { ModelConfig, UpstreamConfig } from './gateway-config.js';
 export function plainModel(name: string, upstreams: readonly UpstreamConfig[]): ModelConfig {
   return {
     name,
-    entries: upstreams.map((upstream) => ({ upstream, tier: 1, weight: 1, quota: [] })),
+    entries: upstreams.map((upstream) => ({ upstream, tier: 1, weight: 1, quota: [], spill: null })),
     upstreams,
     disabled: false,
     labels: new Map([['sys/model', name]]),
@@ -16,5 +16,7 @@ export function plainModel(name: string, upstreams: readonly UpstreamConfig[]): 
     onInterrupt: 'error',
     affinity: false,
     affinityWaitMs: 0,
+    queue: null,
+    heartbeat: null,
   };
 }

@@ -3,7 +3,7 @@ import type { UpstreamConfig } from '../config/gateway-config.js';
 /** Injection token of the {@link ProbeSender}. */
 export const PROBE_SENDER = Symbol.for('llm-proxy:probe-sender');
 
-/** Sends one background probe through the same attempt stages as a request. Takes no slot. */
+/** Sends one background probe through the same attempt stages as a request. Takes no slot itself. */
 export interface ProbeSender {
   /** True when the upstream answered 2xx and a first body byte in time; null where none was sent. Never throws. */
   probe(upstream: UpstreamConfig, signal: AbortSignal): Promise<boolean | null>;

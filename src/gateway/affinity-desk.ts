@@ -19,7 +19,7 @@ export class AffinityDesk {
 
   /** The plan with that upstream before the others of its tier. Only for a model with affinity. */
   attach(exchange: GatewayExchange, plan: Plan): Plan {
-    const recollection = this.affinity.recall(exchange, '');
+    const recollection = this.affinity.recall(exchange, exchange.consumer?.id ?? '');
     const found = homeward(plan, recollection?.place ?? null);
     exchange.attachment = new Attachment(this.affinity, recollection, found.home, this.#told);
     return found.plan;

@@ -1,6 +1,8 @@
 import { relayedHeaders, type UpstreamHeaders } from '../common/http/response-headers.js';
+import type { Clock } from '../common/time/clock.js';
 import type { Attempt } from '../contracts/exchange.js';
 import type { CommitOptions } from './answer/answer-reader.js';
+import { pushQueueMs } from './queue-standing.js';
 import type { CompiledTarget } from './compiled-target.js';
 import { trailOf } from './exposure.js';
 import type { GatewayExchange } from './gateway-exchange.js';
@@ -20,8 +22,10 @@ export function answerHeaders(
   options: CommitOptions,
   target: CompiledTarget,
   { number }: Attempt,
-  { attachment, attempts }: GatewayExchange,
+  exchange: GatewayExchange,
+  clock: Clock,
 ): string[] {
+  const { attachment, attempts } = exchange;
   const { kind, contentLength, contentType } = options;
   const ownLength = kind === 'sse' || contentLength !== undefined;
   const headers = relayedHeaders(own, {
@@ -37,6 +41,7 @@ export function answerHeaders(
     headers.push('x-llm-proxy-affinity', attachment.outcomeOf(target.candidate, target.key?.id ?? null));
   const { trailStep } = target;
   if (trailStep !== null) {
+    pushQueueMs(headers, exchange, clock);
     const before = trailOf(attempts);
     const step = `${trailStep}${status}`;
     headers.push('x-llm-proxy-attempts', String(number));

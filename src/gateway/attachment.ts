@@ -57,6 +57,8 @@ export function homeward(
   const at = place === null ? -1 : candidates.findIndex(({ upstream }) => upstream.id === place.upstream);
   const home = candidates[at];
   if (home === undefined) return { plan, home: null };
+  // Towards an entry that is to be used late only nobody is led: a conversation that spilled once comes home.
+  if ((home.entry.spill?.afterMs ?? 0) > 0) return { plan, home };
   const first = candidates.findIndex(({ entry }) => entry.tier === home.entry.tier);
   if (first === at) return { plan, home };
   const others = candidates.filter((candidate) => candidate !== home);

@@ -21,6 +21,7 @@ import type { PassableAnswer } from './answer/passable-answer.js';
 import type { CompiledTarget } from './compiled-target.js';
 import type { GatewayAttempt } from './gateway-attempt.js';
 import type { GatewayExchange, GivenUp } from './gateway-exchange.js';
+import { pushQueueMs } from './queue-standing.js';
 import { TransformFailure } from './guarded-transform.js';
 import type { ResponseSink } from './response-sink.js';
 import type { StreamPipeline } from './stream-pipeline.js';
@@ -226,7 +227,7 @@ export class AttemptRun implements AnswerListener, AnswerHost, TimerOwner {
     if (relayed?.begun === true) return;
     if (relayed !== null && options.kind === 'sse') relayed.begin(this.status);
     this.exchange.attachment?.answered(this.target.candidate, this.target.key?.id ?? null);
-    this.sink.head(this.status, answerHeaders(this, options, this.target, this.attempt, this.exchange));
+    this.sink.head(this.status, this.#answerHeaders(options));
   }
 
   finish(result: 'ok' | '4xx'): void {
@@ -248,7 +249,7 @@ export class AttemptRun implements AnswerListener, AnswerHost, TimerOwner {
         ...outcome,
         held: {
           status,
-          headers: answerHeaders(this, options, this.target, this.attempt, this.exchange),
+          headers: this.#answerHeaders(options),
           body,
         },
       });
@@ -356,6 +357,10 @@ export class AttemptRun implements AnswerListener, AnswerHost, TimerOwner {
     if (this.exchange.consumer !== null) this.dependencies.onUsage(this.exchange, this.#usage.tokens);
     this.#call?.abort();
     this.#settle();
+  }
+
+  #answerHeaders(options: CommitOptions): string[] {
+    return answerHeaders(this, options, this.target, this.attempt, this.exchange, this.dependencies.clock);
   }
 
   #released(): void {

@@ -11,8 +11,11 @@ export interface CandidateLine {
   readonly tier: number;
   readonly result?: string;
   readonly status?: number;
-  readonly skipped?: SkipReason | 'max_attempts';
+  readonly skipped?: SkipReason | OwnReason;
 }
+
+/** `spill`: the entry was not to be used yet, or not for a request of this priority. */
+type OwnReason = 'max_attempts' | 'spill';
 
 /** What became of every candidate of a plan, in its order; then those that the request had ruled out. */
 export function candidateReport(
@@ -41,9 +44,10 @@ function placeOf({ entry, upstream }: Candidate) {
   return { upstream: upstream.id, provider: upstream.config.provider.id, tier: entry.tier };
 }
 
-function reasonOf({ gates, upstream }: Candidate, now: number): SkipReason | 'max_attempts' {
+function reasonOf({ entry, gates, upstream }: Candidate, now: number): SkipReason | OwnReason {
   if (upstream.restingMs(now) > 0) return 'cooling';
   const closed = gates?.find((gate) => gate.closedMs() > 0);
   if (closed !== undefined) return closed.reason;
-  return upstream.slots.free ? 'max_attempts' : 'busy';
+  if (!(upstream.seat ?? upstream.slots).free) return 'busy';
+  return entry.spill === null ? 'max_attempts' : 'spill';
 }

@@ -11,6 +11,7 @@ import type { AttemptRecord, Exchange } from '../contracts/exchange.js';
 import type { Spending } from '../quotas/spending.js';
 import type { Attachment } from './attachment.js';
 import type { RelayedAnswer } from './continuation/relayed-answer.js';
+import type { Waiter } from '../upstreams/concurrency/waiter.js';
 
 import type { TooLong } from './too-long.js';
 
@@ -58,6 +59,8 @@ export class GatewayExchange implements Exchange {
   attachment: Attachment | null = null;
   /** What the client has of a stream that another upstream may go on with; null = a break is final. */
   relayed: RelayedAnswer | null = null;
+  /** What it waited for a slot, and the place it has; null where it never had to, or could not. */
+  waiter: Waiter | null = null;
   #model: ModelConfig | null = null;
   #notes: Map<symbol, unknown> | null = null;
   #controller: AbortController | null = null;

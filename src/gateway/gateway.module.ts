@@ -13,6 +13,7 @@ import { AffinityDesk } from './affinity-desk.js';
 import { AnswerStages } from './answer-stages.js';
 import { AttemptRunner } from './attempt.runner.js';
 import { AttemptShaper } from './attempt.shaper.js';
+import { ClaimDesk } from './claim-desk.js';
 import { ErrorClassifiers } from './error-classifiers.js';
 import { GatewayService } from './gateway.service.js';
 import { OutcomeBook } from './outcome-book.js';
@@ -45,6 +46,7 @@ import { UpstreamAttempts } from './upstream-attempts.js';
     AnswerStages,
     AttemptRunner,
     AttemptShaper,
+    ClaimDesk,
     ErrorClassifiers,
     GatewayService,
     OutcomeBook,

@@ -4,6 +4,7 @@ import {
   internalError,
   STREAM_INTERRUPTED,
   noUsableKey,
+  queueRefused,
   type Refusal,
   shuttingDown,
 } from '../common/errors/catalogue.js';
@@ -22,16 +23,20 @@ import type { Candidate } from '../routing/candidate.js';
 import type { Plan } from '../routing/plan.js';
 import { RoutingService } from '../routing/routing.service.js';
 import { type Claim, ConcurrencyService } from '../upstreams/concurrency/concurrency.service.js';
-import type { Upstream } from '../upstreams/upstream.js';
+import type { UnservedReason } from '../upstreams/concurrency/waiter.js';
+import { shownSlots, type Upstream } from '../upstreams/upstream.js';
 import { AffinityDesk } from './affinity-desk.js';
+import { ClaimDesk, type ClaimResult } from './claim-desk.js';
 import { candidateReport } from './candidate-report.js';
 import type { Stage } from './compiled-target.js';
 import type { Ending } from './ending.js';
 import { trailOf } from './exposure.js';
 import { RelayedAnswer } from './continuation/relayed-answer.js';
 import type { GatewayExchange } from './gateway-exchange.js';
+import { HeartbeatSink, withHeartbeat } from './heartbeat/heartbeat.js';
 import { PipelineCompiler } from './pipeline.compiler.js';
 import { PluginGuard } from './plugin.guard.js';
+import { pushQueueMs } from './queue-standing.js';
 import { Relief } from './relief.js';
 import type { ResponseSink } from './response-sink.js';
 import { summaryOf } from './exchange-summary.js';
@@ -55,6 +60,7 @@ export class GatewayService {
     private readonly routing: RoutingService,
     private readonly affinity: AffinityDesk,
     private readonly resolution: Resolution,
+    private readonly desk: ClaimDesk,
     private readonly concurrency: ConcurrencyService,
     private readonly upstreams: UpstreamAttempts,
     private readonly pipelines: PipelineCompiler,
@@ -74,19 +80,22 @@ export class GatewayService {
   async handle(exchange: GatewayExchange, sink: ResponseSink): Promise<void> {
     this.running.add(exchange);
     let ending = LEFT;
+    let out = sink;
     try {
       const route = this.resolution.withBody(exchange);
       const { deadlineMs } = route.model;
       if (deadlineMs > 0) exchange.deadlineAt = this.clock.now() + deadlineMs;
+      out = withHeartbeat(exchange, sink);
       if (this.pipelines.onRequest !== null) await this.#requestStages(exchange, this.pipelines.onRequest);
       let plan = this.routing.plan(route, exchange, exchange.sight);
       if (plan.model.affinity) plan = this.affinity.attach(exchange, plan);
       if (plan.model.onInterrupt === 'continue' && exchange.operation === 'chat')
         exchange.relayed = RelayedAnswer.of(exchange.body);
-      ending = await this.#attempts(exchange, plan, sink);
+      ending = await this.#attempts(exchange, plan, out);
     } catch (error) {
-      ending = this.#refuse(exchange, sink, error);
+      ending = this.#refuse(exchange, out, error);
     } finally {
+      if (out instanceof HeartbeatSink) out.stop();
       this.running.delete(exchange);
       exchange.spending?.end();
       this.resolution.leave(exchange);
@@ -114,9 +123,15 @@ export class GatewayService {
         if (exchange.attempts.length >= plan.maxAttempts || this.#late(exchange))
           return this.#none(exchange, plan, sink);
         const candidates = open(exchange, plan);
-        const claim: Claim<Candidate> | null = relief?.use() ?? this.concurrency.claim(candidates, tried);
-        if (this.log.debugEnabled) this.#logSkipped(exchange, plan, tried, claim);
+        const claiming: ClaimResult | Promise<ClaimResult> =
+          relief?.use() ?? this.desk.claim(exchange, candidates, tried);
+        const claim: ClaimResult = claiming instanceof Promise ? await claiming : claiming;
+        if (this.log.debugEnabled) this.#logSkipped(exchange, plan, tried, claimOf(claim));
         if (claim === null) return this.#none(exchange, plan, sink);
+        if ('unserved' in claim) {
+          if (claim.unserved === 'left') continue;
+          return this.#none(exchange, plan, sink, claim.unserved);
+        }
         const { upstream } = claim.candidate;
         relief = null;
         if (upstream.config.firstTokenTimeoutMs > 0) {
@@ -137,24 +152,34 @@ export class GatewayService {
   }
 
   /** No upstream is left: one of the 503s, a 429 of quotas, or the first error that said the prompt was too long. */
-  #none(exchange: GatewayExchange, plan: Plan, sink: ResponseSink): Ending {
+  #none(
+    exchange: GatewayExchange,
+    plan: Plan,
+    sink: ResponseSink,
+    unserved: UnservedReason | null = null,
+  ): Ending {
     const { relayed, tooLong } = exchange;
     if (relayed?.begun === true) return this.#unfinished(relayed, sink);
+    if (unserved === 'shutting_down') throw shuttingDown();
     if (tooLong !== null) return passOn(exchange, tooLong.target, tooLong.held, sink);
-    const { allClosedBy, someAlive, soonestMs } = this.concurrency.refusal(plan.candidates);
-    const nothingTried = exchange.attempts.length === 0;
-    const alone: Refusal = someAlive ? 'busy' : allClosedBy === 'quota' ? 'quota' : 'cooling';
-    const refusal = nothingTried ? alone : 'failed';
-    const told = this.#attemptsTold(exchange, plan);
-    const error =
-      refusal === 'cooling' && soonestMs === Infinity
-        ? noUsableKey(told)
-        : allUpstreams(refusal, someAlive ? 1000 : soonestMs, told);
+    const error = this.#refusal(exchange, plan, unserved);
     const slots = plan.candidates.map(
-      ({ upstream }) => `${printable(upstream.id)}=${String(upstream.slots)}`,
+      ({ upstream }) => `${printable(upstream.id)}=${printable(shownSlots(upstream))}`,
     );
     this.#answerError(exchange, sink, error, error.message, slots.join(', '));
     return { outcome: null, target: null, status: error.status };
+  }
+
+  #refusal(exchange: GatewayExchange, plan: Plan, unserved: UnservedReason | null): GatewayError {
+    const nothingTried = exchange.attempts.length === 0;
+    const told = this.#attemptsTold(exchange, plan);
+    if (nothingTried && (unserved === 'queue_full' || unserved === 'queue_timeout'))
+      return queueRefused(unserved, this.concurrency.retryMs(plan.candidates), told);
+    const { allClosedBy, someAlive, soonestMs } = this.concurrency.refusal(plan.candidates);
+    const alone: Refusal = someAlive ? 'busy' : allClosedBy === 'quota' ? 'quota' : 'cooling';
+    const refusal = nothingTried ? alone : 'failed';
+    if (refusal === 'cooling' && soonestMs === Infinity) return noUsableKey(told);
+    return allUpstreams(refusal, someAlive ? 1000 : soonestMs, told);
   }
 
   /** `error.attempts`: what was tried or, where the model says more than a list, every candidate. */
@@ -195,6 +220,7 @@ export class GatewayService {
       headers.push('x-llm-proxy-attempts', String(exchange.attempts.length));
       const trail = trailOf(exchange.attempts);
       if (trail !== '') headers.push('x-llm-proxy-trail', trail);
+      pushQueueMs(headers, exchange, this.clock);
     }
     const summary = summaryOf(exchange, this.#realModelOf);
     this.log.rejected(exchange.id, model, error.status, text, detail, exchange.attempts, summary);
@@ -267,4 +293,8 @@ function open({ relayed, tooLong }: GatewayExchange, { candidates }: Plan): read
   // Only some can go on with a text that another one began.
   if (relayed?.begun === true) return candidates.filter(({ upstream }) => upstream.config.prefill !== null);
   return tooLong?.larger(candidates) ?? candidates;
+}
+
+function claimOf(result: ClaimResult): Claim<Candidate> | null {
+  return result === null || 'unserved' in result ? null : result;
 }

@@ -1,6 +1,6 @@
+import { claimsWith } from '../../test/support/slot-rooms.js';
 import { describe, expect, it } from 'vitest';
 import type { Candidate } from '../routing/candidate.js';
-import { ConcurrencyService } from '../upstreams/concurrency/concurrency.service.js';
 import { Lease } from '../upstreams/lease.js';
 import { SlotPool } from '../upstreams/concurrency/slot-pool.js';
 import type { Upstream } from '../upstreams/upstream.js';
@@ -13,7 +13,7 @@ function upstream(): Upstream {
 const candidateOf = (of: Upstream): Candidate => ({ upstream: of, gates: null }) as unknown as Candidate;
 
 function reliefOf(candidates: readonly Candidate[], maxAttempts = Infinity): Relief {
-  const service = new ConcurrencyService({ now: () => 0 });
+  const service = claimsWith({ now: () => 0 });
   const tried = new Set([candidates[0]?.upstream as Upstream]);
   return new Relief(service, { attempts: [] }, candidates, tried, maxAttempts);
 }

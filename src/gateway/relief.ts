@@ -1,6 +1,7 @@
 import type { Exchange } from '../contracts/exchange.js';
 import type { Candidate } from '../routing/candidate.js';
 import type { Claim, ConcurrencyService } from '../upstreams/concurrency/concurrency.service.js';
+import type { Waiter } from '../upstreams/concurrency/waiter.js';
 import type { Upstream } from '../upstreams/upstream.js';
 
 /**
@@ -13,7 +14,7 @@ export class Relief {
 
   constructor(
     private readonly concurrency: ConcurrencyService,
-    private readonly exchange: Pick<Exchange, 'attempts'>,
+    private readonly exchange: Pick<Exchange, 'attempts'> & { readonly waiter?: Waiter | null },
     private readonly candidates: readonly Candidate[],
     /** The one to be relieved, and those before it. */
     private readonly tried: ReadonlySet<Upstream>,
@@ -24,7 +25,7 @@ export class Relief {
   take(): boolean {
     // The attempt that is to be relieved is not among them yet.
     if (this.exchange.attempts.length + 1 >= this.maxAttempts) return false;
-    this.#claim ??= this.concurrency.claim(this.candidates, this.tried);
+    this.#claim ??= this.concurrency.claim(this.candidates, this.tried, this.exchange.waiter ?? null);
     return this.#claim !== null;
   }
 

@@ -2,6 +2,8 @@ import type { GatewayError } from '../common/errors/gateway-error.js';
 
 /** Where an answer goes. The HTTP layer's side of an exchange; nothing here throws. */
 export interface ResponseSink {
+  /** What is given may be sent in another form, so that coded bodies must be decoded before. */
+  readonly rewrites: boolean;
   /** Sends the head. `headers` is a flat list of names and values; the sink adds those of the edge. */
   head(status: number, headers: string[]): void;
   /** Makes sure that the head is on its way although no body byte is there yet. */

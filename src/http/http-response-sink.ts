@@ -11,6 +11,7 @@ const ONE_PIECE_BYTES = 4096;
  * throw, and a response whose client has gone swallows everything.
  */
 export class HttpResponseSink implements ResponseSink {
+  readonly rewrites = false;
   #drainListener: (() => void) | null = null;
   #listening = false;
 

@@ -8,6 +8,7 @@ import { ConsumerMetrics } from './metrics/consumer.metrics.js';
 import { GatewayMetrics } from './metrics/gateway.metrics.js';
 import { KeyMetrics } from './metrics/key.metrics.js';
 import { QuotaMetrics } from './metrics/quota.metrics.js';
+import { SlotMetrics } from './metrics/slot.metrics.js';
 
 export interface ObservabilityOptions {
   readonly logger: Logger;
@@ -46,9 +47,10 @@ export class ObservabilityModule {
         { provide: KeyMetrics, useValue: new KeyMetrics(registry) },
         { provide: ConsumerMetrics, useValue: new ConsumerMetrics(registry, options.metricsConsumers) },
         { provide: QuotaMetrics, useValue: new QuotaMetrics(registry) },
+        { provide: SlotMetrics, useValue: new SlotMetrics(registry) },
         { provide: GatewayLog, useValue: log },
       ],
-      exports: [GatewayMetrics, ConsumerMetrics, KeyMetrics, QuotaMetrics, GatewayLog],
+      exports: [GatewayMetrics, ConsumerMetrics, KeyMetrics, QuotaMetrics, SlotMetrics, GatewayLog],
     };
   }
 }

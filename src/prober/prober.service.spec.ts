@@ -7,6 +7,7 @@ import type { GatewayLog } from '../observability/log/gateway-log.js';
 import type { GatewayMetrics } from '../observability/metrics/gateway.metrics.js';
 import { BackoffService } from '../upstreams/backoff/backoff.service.js';
 import type { ProviderClient } from '../upstreams/provider-client.js';
+import type { Seat } from '../upstreams/concurrency/seat.js';
 import { Upstream } from '../upstreams/upstream.js';
 import type { UpstreamRegistry } from '../upstreams/upstream.registry.js';
 import { ProberService } from './prober.service.js';
@@ -266,5 +267,43 @@ describe('ProberService', () => {
     fail(1);
     await after(5000);
     expect(sender.probes).toHaveLength(1);
+  });
+});
+
+describe('a probe of an upstream in a slot group', () => {
+  const grouped = [{ backoff: 'PT1M', probe_interval: 'PT0.3S' }];
+  const seatOf = (hold: () => (() => void) | null) => ({ holdForProbe: hold }) as unknown as Seat;
+
+  it('waits until the group is free, and holds its slot until it is over', async () => {
+    const { all, sender, fail } = setUp(grouped);
+    let held = 0;
+    let busy = true;
+    const hold = () => {
+      held++;
+      return () => held--;
+    };
+    (all[0] as Upstream).seat = seatOf(() => (busy ? null : hold()));
+    for (let i = 0; i < 6; i++) fail(0);
+    await after(900);
+    expect(sender.probes).toHaveLength(0);
+    busy = false;
+    await after(300);
+    expect([sender.probes.length, held]).toEqual([1, 1]);
+    await after(600);
+    expect([sender.probes.length, held]).toEqual([1, 1]);
+    await sender.last.answer(false);
+    expect(held).toBe(0);
+    await after(300);
+    await sender.last.answer(true);
+    expect([sender.probes.length, held]).toEqual([2, 0]);
+  });
+
+  it('asks for no slot where it sends no completion', async () => {
+    const { all, sender, fail } = setUp([{ ...grouped[0], probe: { mode: 'get' } }]);
+    (all[0] as Upstream).seat = seatOf(() => null);
+    fail(0);
+    await after(300);
+    expect(sender.probes).toHaveLength(1);
+    await sender.last.answer(true);
   });
 });

@@ -11,8 +11,8 @@ import { UpstreamRegistry } from '../upstreams/upstream.registry.js';
 
 /**
  * Wakes resting upstreams: while one rests, a small request each interval asks whether it is back. Owns the intervals,
- * which exist only while something rests. Probes take no slot, never overlap for one upstream, never lengthen a rest.
- * What a success means is the upstream's `probe.wake`.
+ * which exist only while something rests. Probes take no slot but that of a slot group, never overlap for one upstream,
+ * never lengthen a rest. What a success means is the upstream's `probe.wake`.
  */
 @Injectable()
 export class ProberService implements OnModuleInit, OnApplicationShutdown {
@@ -55,8 +55,12 @@ export class ProberService implements OnModuleInit, OnApplicationShutdown {
         this.#running.get(upstream)?.abort();
         this.scheduler.deleteInterval(name);
       } else if (!this.#running.has(upstream) && backoff.probeAllowed(now) && keyAtHand(upstream)) {
+        const seat = upstream.config.probe.mode === 'completion' ? upstream.seat : null;
+        const giveBack = seat === null ? null : seat.holdForProbe();
+        // A completion must not drive a model from the machine that is at work, or that somebody waits for.
+        if (seat !== null && giveBack === null) return;
         // Trap: nobody catches what an interval throws; a probe never rejects.
-        void this.#probe(upstream, backoff);
+        void this.#probe(upstream, backoff).finally(() => giveBack?.());
       }
     };
     const interval = setInterval(tick, timerDelay(upstream.config.probeIntervalMs));

@@ -1,3 +1,4 @@
+import { claimsWith } from '../../test/support/slot-rooms.js';
 import { describe, expect, it } from 'vitest';
 import { ManualWallClock } from '../../test/support/manual-wall-clock.js';
 import { parseDuration } from '../common/time/duration.js';
@@ -92,9 +93,9 @@ function live(seed: number) {
     const slots = new SlotPool(4);
     const set = new QuotaSet(meters, clock.now);
     const upstream = { slots, restingMs: () => 0 } as unknown as Upstream;
-    return { upstream, entry: { tier: 1 }, gates: [set], set };
+    return { upstream, entry: { tier: 1, spill: null }, gates: [set], set };
   });
-  const service = new ConcurrencyService({ now: () => clock.ms - START });
+  const service = claimsWith({ now: () => clock.ms - START });
   const running: Running[] = [];
   const seen = { served: 0, refused: 0, givenBack: 0, overshoot: 0, opened: 0 };
 

@@ -8,7 +8,7 @@ describe('Lease', () => {
     const slots = new SlotPool(3);
     slots.claim();
     slots.claim();
-    const lease = new Lease({ slots } as Upstream, 5);
+    const lease = new Lease({ slots, seat: null } as unknown as Upstream, 5);
     expect([lease.held, lease.startedAt]).toEqual([true, 5]);
     for (let i = 0; i < 3; i++) lease.release();
     expect(lease.held).toBe(false);

@@ -27,7 +27,8 @@ export class Lease {
   release(): void {
     if (!this.#held) return;
     this.#held = false;
-    this.upstream.slots.release();
+    const { seat, slots } = this.upstream;
+    (seat ?? slots).release(this);
     this.trialOf?.giveBackTrial();
   }
 }

@@ -5,6 +5,7 @@ import type { UpstreamConfig } from '../config/gateway-config.js';
 import { CLOCK } from '../contracts/ports.js';
 import { GatewayMetrics, type UpstreamState } from '../observability/metrics/gateway.metrics.js';
 import { BackoffService } from './backoff/backoff.service.js';
+import { SlotRooms } from './concurrency/slot-rooms.js';
 import { KeyPools } from './keys/key-pools.service.js';
 import { ProviderClient } from './provider-client.js';
 import { Upstream } from './upstream.js';
@@ -19,6 +20,7 @@ export class UpstreamRegistry implements OnApplicationShutdown {
     store: ConfigStore,
     private readonly backoffs: BackoffService,
     private readonly keyPools: KeyPools,
+    private readonly rooms: SlotRooms,
     metrics: GatewayMetrics,
     @Inject(CLOCK) private readonly clock: Clock,
   ) {
@@ -60,6 +62,13 @@ export class UpstreamRegistry implements OnApplicationShutdown {
     const client = this.#clients.get(config.provider.id);
     if (client === undefined)
       throw new Error('an upstream names a provider that the configuration does not have');
-    return new Upstream(config, client, this.backoffs.counterFor(config), this.keyPools.keysOf(config));
+    const upstream = new Upstream(
+      config,
+      client,
+      this.backoffs.counterFor(config),
+      this.keyPools.keysOf(config),
+    );
+    this.rooms.enter(upstream);
+    return upstream;
   }
 }

@@ -1,10 +1,16 @@
 import type { UpstreamConfig } from '../config/gateway-config.js';
 import type { Backoff } from './backoff/backoff.js';
 import { Recovery } from './backoff/recovery.js';
+import type { Seat } from './concurrency/seat.js';
 import { SlotPool } from './concurrency/slot-pool.js';
 import type { UpstreamKeys } from './keys/upstream-keys.js';
 import { FirstByteAverage } from './first-byte-average.js';
 import type { ProviderClient } from './provider-client.js';
+
+/** Its load as the log of a refusal shows it: `1/4`, with a group `0/1 gpu0=1/1`. */
+export function shownSlots({ seat, slots }: Upstream): string {
+  return String(seat ?? slots);
+}
 
 /**
  * A real model at a provider with all that changes about it: slots, backoff. Lives from the load of the
@@ -17,6 +23,8 @@ export class Upstream {
   readonly firstByte = new FirstByteAverage();
   /** How requests may try it while it rests; null = not at all. */
   readonly recovery: Recovery | null;
+  /** Null where its own slots are all that counts. */
+  seat: Seat | null = null;
 
   constructor(
     readonly config: UpstreamConfig,

@@ -3,6 +3,7 @@ import { monotonicClock, wallClock } from '../common/time/clock.js';
 import { CLOCK, WALL_CLOCK } from '../contracts/ports.js';
 import { BackoffService } from './backoff/backoff.service.js';
 import { ConcurrencyService } from './concurrency/concurrency.service.js';
+import { SlotRooms } from './concurrency/slot-rooms.js';
 import { KeyPools } from './keys/key-pools.service.js';
 import { UpstreamRegistry } from './upstream.registry.js';
 
@@ -13,6 +14,7 @@ import { UpstreamRegistry } from './upstream.registry.js';
     BackoffService,
     ConcurrencyService,
     KeyPools,
+    SlotRooms,
     UpstreamRegistry,
   ],
   exports: [CLOCK, WALL_CLOCK, BackoffService, ConcurrencyService, UpstreamRegistry],

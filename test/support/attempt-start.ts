@@ -82,7 +82,12 @@ export function startAttempt(
   const onResponse = options.transforms === undefined ? null : [];
   const target = {
     ...compiler.compile(
-      { model, entry: { upstream: config, tier: 1, weight: 1, quota: [] }, upstream, gates: null },
+      {
+        model,
+        entry: { upstream: config, tier: 1, weight: 1, quota: [], spill: null },
+        upstream,
+        gates: null,
+      },
       null,
       options.operation ?? CHAT,
     ),

@@ -22,6 +22,8 @@ const ALL: Record<string, GatewayError> = {
   internalError: catalogue.internalError(),
   upstreamErrorTooLarge: catalogue.upstreamErrorTooLarge(422),
   allUpstreams: catalogue.allUpstreams('busy', 1000, []),
+  upstreamRefused: catalogue.upstreamRefused(400),
+  queueRefused: catalogue.queueRefused('queue_full', 1000, []),
   cooling: catalogue.allUpstreams('cooling', 2100, []),
   failed: catalogue.allUpstreams('failed', 1000, []),
   noUsableKey: catalogue.noUsableKey([]),

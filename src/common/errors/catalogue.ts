@@ -147,6 +147,15 @@ export const internalError = (): GatewayError =>
     message: 'The service failed on this request.',
   });
 
+/** Where the provider's own words cannot be passed on. */
+export const upstreamRefused = (status: number): GatewayError =>
+  new GatewayError({
+    status,
+    code: 'upstream_refused',
+    type: 'upstream_error',
+    message: 'The provider refused the request.',
+  });
+
 export const upstreamErrorTooLarge = (status: number): GatewayError =>
   new GatewayError({
     status,
@@ -208,6 +217,23 @@ export function quotaExhausted(
 function secondsOf(retryMs: number): number {
   return Math.max(1, Math.ceil(retryMs / 1000));
 }
+
+export type QueueRefusal = 'queue_full' | 'queue_timeout';
+
+/** There is no place to wait, or the wait was in vain. `retryMs` is when a place or a slot may be free. */
+export const queueRefused = (
+  refusal: QueueRefusal,
+  retryMs: number,
+  attempts: readonly object[],
+): GatewayError =>
+  new GatewayError({
+    status: 503,
+    code: refusal,
+    type: 'server_error',
+    message: 'all upstreams busy',
+    extra: { attempts },
+    headers: retryHeaders(retryMs),
+  });
 
 /**
  * When a client may come again: true seconds, and milliseconds up to what official SDKs heed; they retry of their own

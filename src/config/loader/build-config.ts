@@ -10,6 +10,7 @@ import type {
   ProviderConfig,
   ServerConfig,
   StateConfig,
+  SlotGroupConfig,
   ThinkTagsMode,
   UpstreamConfig,
 } from '../gateway-config.js';
@@ -28,6 +29,7 @@ import type { NetworkSettings } from './network-settings.js';
 import { buildErrorRules, buildKeys } from './build-keys.js';
 import { quotasOf } from './quota-settings.js';
 import { buildConsumers, buildRoutes, listOf, modelLabels, upstreamLabels } from './build-access.js';
+import { heartbeatOf, queueOf, slotGroupOf, slotGroupsOf, spillOf } from './queue-settings.js';
 import type { Entries, Entry } from './read-entries.js';
 import { backoffOf, probeOf } from './recovery-settings.js';
 
@@ -61,15 +63,17 @@ export function buildConfig(
     const config = buildProvider(section, known(network.get(section)));
     providers.set(config.id, { section, config });
   }
+  const groups = slotGroupsOf(entries.slotGroups);
   const upstreams = new Map<string, UpstreamConfig>();
   for (const { section } of entries.upstreams ?? []) {
     const provider = known(providers.get(section.provider ?? ''));
-    const config = buildUpstream(section, provider.section, provider.config, server);
+    const config = buildUpstream(section, provider.section, provider.config, { server, groups });
     upstreams.set(config.id, config);
   }
   return {
     path: origin.path,
     server,
+    slotGroups: [...groups.values()],
     providers: [...providers.values()].map(({ config }) => config),
     upstreams: [...upstreams.values()],
     models: (entries.models ?? []).map(({ section }) => buildModel(section, upstreams)),
@@ -127,8 +131,9 @@ function buildUpstream(
   own: UpstreamSection,
   inherited: ProviderSection,
   provider: ProviderConfig,
-  server: ServerConfig,
+  { groups, server }: { server: ServerConfig; groups: ReadonlyMap<string, SlotGroupConfig> },
 ): UpstreamConfig {
+  const slotGroup = slotGroupOf(own.slot_group, inherited.slot_group, groups);
   const firstByteTimeout = durationOf(own.first_byte_timeout);
   const probeInterval = durationOf(own.probe_interval);
   const firstTokenTimeout = durationOf(own.first_token_timeout) ?? durationOf(inherited.first_token_timeout);
@@ -146,6 +151,8 @@ function buildUpstream(
     labels: upstreamLabels(own, inherited, protocols),
     // Not `??`: an explicit null is a choice, namely unlimited.
     limit: limitOf(own.max_concurrency === undefined ? inherited.max_concurrency : own.max_concurrency),
+    slotGroup,
+    settleMs: durationOf(own.settle)?.ms ?? slotGroup?.settleMs ?? 0,
     patch: own.patch ?? null,
     thinkTags: thinkTagsOf(own.think_tags) ?? thinkTagsOf(inherited.think_tags) ?? 'off',
     backoff: backoffOf(own.backoff),
@@ -179,6 +186,8 @@ function buildModel(section: ModelSection, upstreams: ReadonlyMap<string, Upstre
     onInterrupt: section.on_interrupt ?? 'error',
     affinity: section.affinity === 'session',
     affinityWaitMs: durationOf(section.affinity_wait)?.ms ?? 0,
+    queue: queueOf(section.queue),
+    heartbeat: heartbeatOf(section.heartbeat),
   };
 }
 
@@ -197,6 +206,7 @@ function buildEntry(
     tier: section.tier ?? 1,
     weight: section.weight ?? 1,
     quota: quotasOf(section.quota),
+    spill: spillOf(section),
   };
 }
 

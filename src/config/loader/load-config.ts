@@ -8,6 +8,7 @@ import { readFileText } from './file-text.js';
 import { Findings } from './findings.js';
 import { NetworkReader } from './network-settings.js';
 import { deepFreeze, isPlainObject } from './plain-object.js';
+import { checkQueues } from './queue-checks.js';
 import { readEntries } from './read-entries.js';
 import { checkKeys } from './check-keys.js';
 import { checkRecovery } from './recovery-checks.js';
@@ -77,6 +78,7 @@ function loadText(
   const directory = origin.path === null ? (origin.directory ?? '') : dirname(origin.path);
   const network = new NetworkReader(directory, findings, environment).read(entries);
   checkKeys(entries, findings, Date.now());
+  checkQueues(entries, findings);
   const { problems } = findings;
   if (problems.length > 0) return { ok: false, problems, warnings: findings.warnings };
   checkRecovery(entries, findings);

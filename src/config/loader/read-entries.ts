@@ -10,7 +10,7 @@ import { RouteSection } from '../schema/route.section.js';
 import type { Origin } from './build-config.js';
 import { type ConsumerEntry, readConsumersFile } from './consumers-file.js';
 import type { Findings } from './findings.js';
-import type { PlainObject } from './plain-object.js';
+import { isPlainObject, type PlainObject } from './plain-object.js';
 import { SectionReader } from './section-reader.js';
 import type { Environment } from './substitution.js';
 
@@ -33,6 +33,7 @@ export interface Entries {
   readonly disable: readonly string[];
   readonly defaultModel: string | null;
   readonly state: StateSection;
+  readonly slotGroups: PlainObject;
 }
 
 export function readEntries(
@@ -59,6 +60,7 @@ export function readEntries(
     disable: file.disable ?? [],
     defaultModel: file.default_model ?? null,
     state: file.state instanceof StateSection ? file.state : new StateSection(),
+    slotGroups: isPlainObject(file.slot_groups) ? file.slot_groups : {},
   };
 }
 

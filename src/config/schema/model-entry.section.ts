@@ -1,7 +1,8 @@
-import { tier, weight } from './number-rules.js';
+import { tier, weight, wholeNumber } from './number-rules.js';
 import { quotaSetting, type QuotaSection } from './quota.section.js';
 import { Setting } from './setting.js';
 import { text } from './text-rules.js';
+import { duration } from './tolerant-rules.js';
 
 /** One of a model's `upstreams:` in its long form; a plain id is the same with nothing but `upstream`. */
 export class ModelEntrySection {
@@ -26,4 +27,20 @@ export class ModelEntrySection {
 
   @Setting({ ...quotaSetting('this upstream by this model'), example: [{ tokens: 500_000, per: 'P1D' }] })
   quota?: QuotaSection[];
+
+  @Setting({
+    rule: duration,
+    tolerated: true,
+    example: 'PT5S',
+    description:
+      'Only used by requests that waited that long, that would wait longer, or for which nothing before it is left. Needs `queue`.',
+  })
+  spill_after?: unknown;
+
+  @Setting({
+    rule: wholeNumber(-1000, 1000),
+    example: 0,
+    description: 'Requests of a lower priority never use this entry. Needs `queue`.',
+  })
+  spill_min_priority?: number;
 }

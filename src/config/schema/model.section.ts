@@ -1,10 +1,12 @@
 import type { PlainObject } from '../loader/plain-object.js';
 import { labels } from './label-rules.js';
+import { HeartbeatSection } from './heartbeat.section.js';
 import { ModelEntrySection } from './model-entry.section.js';
 import { count } from './number-rules.js';
+import { QueueSection } from './queue.section.js';
 import { word } from './recovery-rules.js';
 import { Setting } from './setting.js';
-import { jsonObject, textsOrSections } from './structure-rules.js';
+import { jsonObject, section, textsOrSections } from './structure-rules.js';
 import { flag, text } from './text-rules.js';
 import { duration } from './tolerant-rules.js';
 
@@ -91,4 +93,18 @@ export class ModelSection {
     description: 'With affinity: how long a request waits for that upstream while it is busy.',
   })
   affinity_wait?: unknown;
+
+  @Setting({
+    rule: section(QueueSection),
+    section: QueueSection,
+    description: 'Requests that find no free slot wait for one; absent = they are refused at once.',
+  })
+  queue?: QueueSection;
+
+  @Setting({
+    rule: section(HeartbeatSection),
+    section: HeartbeatSection,
+    description: 'Streams that wait get comments as signs of life; absent = off.',
+  })
+  heartbeat?: HeartbeatSection;
 }

@@ -133,6 +133,13 @@ export class ProviderSection {
   max_concurrency?: number | null;
 
   @Setting({
+    rule: text,
+    example: 'gpu0',
+    description: 'Default slot group of its upstreams.',
+  })
+  slot_group?: string | null;
+
+  @Setting({
     rule: jsonObject,
     example: { provider: { allow_fallbacks: false } },
     description:

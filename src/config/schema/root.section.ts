@@ -1,4 +1,5 @@
 import { ConsumerSection } from './consumer.section.js';
+import type { PlainObject } from '../loader/plain-object.js';
 import { ModelSection } from './model.section.js';
 import { PluginSection } from './plugin.section.js';
 import { ProviderSection } from './provider.section.js';
@@ -6,6 +7,7 @@ import { RouteSection } from './route.section.js';
 import { ServerSection } from './server.section.js';
 import { StateSection } from './state.section.js';
 import { Setting } from './setting.js';
+import { slotGroups } from './slot-group-rule.js';
 import { section, sections } from './structure-rules.js';
 import { text, textList } from './text-rules.js';
 import { UpstreamSection } from './upstream.section.js';
@@ -14,6 +16,14 @@ import { UpstreamSection } from './upstream.section.js';
 export class RootSection {
   @Setting({ rule: section(ServerSection), section: ServerSection, description: 'The service itself.' })
   server?: unknown;
+
+  @Setting({
+    rule: slotGroups,
+    example: { gpu0: 1 },
+    description:
+      'Slots that several upstreams share, such as one machine: id → limit, or { limit, settle } with a pause after each exchange.',
+  })
+  slot_groups?: PlainObject;
 
   @Setting({
     rule: sections(ProviderSection, 'provider', true),

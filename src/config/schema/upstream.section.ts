@@ -60,6 +60,23 @@ export class UpstreamSection {
   max_concurrency?: number | null;
 
   @Setting({
+    rule: text,
+    nullMatters: true,
+    example: 'gpu0',
+    description: "Whose slots it shares beside its own limit; null = none; absent = the provider's.",
+  })
+  slot_group?: string | null;
+
+  @Setting({
+    rule: duration,
+    tolerated: true,
+    example: 'PT200MS',
+    description:
+      'Pause between the end of an exchange and the next one, in which its slot counts as taken; absent = that of its slot group.',
+  })
+  settle?: unknown;
+
+  @Setting({
     rule: jsonObject,
     example: { provider: { ignore: ['deepseek'] } },
     description: "Merged into the body after the provider's patch.",

@@ -104,7 +104,7 @@ function readerOf(
   options: ReaderOptions,
   origin = { isDecoded: false, sniffed: false },
 ): AnswerReader {
-  const { transforming } = host;
+  const transforming = host.transforming || host.sink.rewrites;
   const { classify, operation } = options;
   const isChat = operation.name === 'chat';
   const judge = classify === null ? null : new ErrorJudge(host, { ...options, classify });

@@ -92,6 +92,16 @@ export class GatewayLog {
     );
   }
 
+  /** `position`: how many are served before it at the best of its upstreams, and one. */
+  queued(requestId: string, model: string, position: number): void {
+    if (!this.debugEnabled) return;
+    const name = printable(model);
+    this.logger.debug(
+      { request_id: requestId, model: name, position },
+      `chat model=${name} waits for a slot (position ${position})`,
+    );
+  }
+
   skipped(requestId: string, target: LoggedTarget, restingMs: number): void {
     if (!this.debugEnabled) return;
     const { model, upstream, provider } = target;

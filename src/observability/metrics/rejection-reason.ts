@@ -15,7 +15,9 @@ export type RejectionReason =
   | 'unauthorized'
   | 'forbidden'
   | 'unsupported_protocol'
-  | 'consumer_busy';
+  | 'consumer_busy'
+  | 'queue_full'
+  | 'queue_timeout';
 
 /** A map, since a plugin's refusal may bring any code. */
 const BY_CODE: ReadonlyMap<string, RejectionReason> = new Map([
@@ -37,6 +39,8 @@ const BY_CODE: ReadonlyMap<string, RejectionReason> = new Map([
   ['route_not_allowed', 'forbidden'],
   ['unsupported_protocol', 'unsupported_protocol'],
   ['consumer_busy', 'consumer_busy'],
+  ['queue_full', 'queue_full'],
+  ['queue_timeout', 'queue_timeout'],
 ]);
 
 /** How an error of our own is counted; null for the service's own failures, which are no rejection. */

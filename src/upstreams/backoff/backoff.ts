@@ -25,6 +25,7 @@ export class Backoff {
   #quietUntil = 0;
   #trials = 0;
   readonly #restListeners: (() => void)[] = [];
+  readonly #wakeListeners: (() => void)[] = [];
 
   constructor(options: BackoffOptions) {
     this.capMs = options.capMs;
@@ -53,6 +54,16 @@ export class Backoff {
   /** Called each time a rest begins or is prolonged. */
   onRest(listener: () => void): void {
     this.#restListeners.push(listener);
+  }
+
+  /** Called each time requests may come earlier than the rest said: after a success, or as a trial. */
+  onWake(listener: () => void): void {
+    this.#wakeListeners.push(listener);
+  }
+
+  /** Tells those who asked for it: see {@link onWake}. */
+  wake(): void {
+    for (const listener of this.#wakeListeners) listener();
   }
 
   /** Time until traffic may come again; 0 = not resting. */
@@ -86,6 +97,7 @@ export class Backoff {
   giveBackTrial(): void {
     if (this.#trials === 0) throw new Error('the place of a trial was given back that nobody held');
     this.#trials--;
+    this.wake();
   }
 
   /**
@@ -114,9 +126,11 @@ export class Backoff {
 
   /** A success, of a request or a probe: healthy at once. */
   succeeded(): void {
+    const rested = this.#streak > 0;
     this.#streak = 0;
     this.#restEndsAt = 0;
     this.#quietUntil = 0;
+    if (rested) this.wake();
   }
 
   #ladderMs(): number {

@@ -74,5 +74,6 @@ export class Recovery {
   /** The last probe's word counts, and only for the rest in which it was asked. */
   probed(alive: boolean, restNumber: number): void {
     this.#permittedRest = alive ? restNumber : -1;
+    if (alive) this.backoff.wake();
   }
 }

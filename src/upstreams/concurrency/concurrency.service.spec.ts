@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { claimsWith } from '../../../test/support/slot-rooms.js';
 import { loadConfig } from '../../config/loader/load-config.js';
 import type { UpstreamConfig } from '../../config/gateway-config.js';
 import { BackoffService } from '../backoff/backoff.service.js';
@@ -7,7 +8,7 @@ import type { Lease } from '../lease.js';
 import { ProviderClient } from '../provider-client.js';
 import { Upstream } from '../upstream.js';
 import type { Gate } from '../../contracts/gate.js';
-import { type Claimable, ConcurrencyService } from './concurrency.service.js';
+import type { Claimable } from './concurrency.service.js';
 
 class ManualClock {
   time = 1000;
@@ -41,15 +42,22 @@ function upstreamsOf(
   return result.config.upstreams.map(make);
 }
 
-const claimable = (upstream: Upstream): Claimable => ({ upstream, gates: null, entry: { tier: 1 } });
+const claimable = (upstream: Upstream): Claimable => ({
+  upstream,
+  gates: null,
+  entry: { tier: 1, spill: null },
+});
 
 describe('ConcurrencyService', () => {
   it('passes by a candidate that a gate closes, without touching its slots', () => {
-    const service = new ConcurrencyService(new ManualClock());
+    const service = claimsWith(new ManualClock());
     let closedMs = 500;
     const gate = { reason: 'quota' as const, closedMs: () => closedMs };
     const [a, b] = upstreamsOf([1, 1]) as [Upstream, Upstream];
-    const candidates: Claimable[] = [{ upstream: a, gates: [gate], entry: { tier: 1 } }, claimable(b)];
+    const candidates: Claimable[] = [
+      { upstream: a, gates: [gate], entry: { tier: 1, spill: null } },
+      claimable(b),
+    ];
     expect(service.claim(candidates, null)?.candidate.upstream).toBe(b);
     expect(a.slots.active).toBe(0);
     closedMs = 0;
@@ -72,7 +80,7 @@ describe('ConcurrencyService', () => {
         ...claimable(upstream),
         gates: gates[i] ?? null,
       }));
-      return { candidates, clock, refusal: () => new ConcurrencyService(clock).refusal(candidates) };
+      return { candidates, clock, refusal: () => claimsWith(clock).refusal(candidates) };
     };
 
     it('all by quotas: of one candidate the latest counts, over the candidates the soonest', () => {
@@ -136,7 +144,7 @@ describe('ConcurrencyService', () => {
 
   it('takes the first candidate that is alive, free and not tried, in order', () => {
     const clock = new ManualClock();
-    const service = new ConcurrencyService(clock);
+    const service = claimsWith(clock);
     const candidates: Claimable[] = upstreamsOf([1, 1, 1], [null, 'PT10S', null]).map(claimable);
     expect(service.claim(candidates, null)?.candidate).toBe(candidates[0]);
     candidates[1]?.upstream.backoff?.failed(clock.now(), clock.now());
@@ -151,7 +159,7 @@ describe('ConcurrencyService', () => {
 
   it('says when a resting one may be tried, and a second where a trial is under way', () => {
     const clock = new ManualClock();
-    const service = new ConcurrencyService(clock);
+    const service = claimsWith(clock);
     const [upstream] = upstreamsOf([1], ['PT1H'], { recovery: 'half_open' }) as [Upstream];
     const candidates = [claimable(upstream)];
     upstream.backoff?.failed(1000, 1000, 6000);
@@ -172,7 +180,7 @@ describe('ConcurrencyService', () => {
 
   it('tries nothing that a gate closes, however well it might be', () => {
     const clock = new ManualClock();
-    const service = new ConcurrencyService(clock);
+    const service = claimsWith(clock);
     const [upstream] = upstreamsOf([1], ['PT1H'], { recovery: 'half_open' }) as [Upstream];
     const gate = { reason: 'quota' as const, closedMs: () => 9000 };
     upstream.backoff?.failed(1000, 1000);
@@ -186,7 +194,7 @@ describe('ConcurrencyService', () => {
 
   it('says why nothing was free: full ones are alive, of the resting ones the soonest counts', () => {
     const clock = new ManualClock();
-    const service = new ConcurrencyService(clock);
+    const service = claimsWith(clock);
     const candidates = upstreamsOf([1, 1], ['PT10S', 'PT10S']).map(claimable);
     const [first, second] = candidates as [Claimable, Claimable];
     first.upstream.backoff?.failed(1000, 1000, 8000);
@@ -208,7 +216,7 @@ describe('ConcurrencyService', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 120 }), (steps) => {
         const clock = new ManualClock();
-        const service = new ConcurrencyService(clock);
+        const service = claimsWith(clock);
         const candidates = upstreamsOf([1, 4, null, 2], ['PT2S', null, 'PT5S', null]).map(claimable);
         const held: Lease[] = [];
         const released: Lease[] = [];

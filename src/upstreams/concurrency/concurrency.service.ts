@@ -1,17 +1,15 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Clock } from '../../common/time/clock.js';
-import type { Gate, SkipReason } from '../../contracts/gate.js';
+import type { ModelConfig } from '../../config/gateway-config.js';
+import type { SkipReason } from '../../contracts/gate.js';
 import { CLOCK } from '../../contracts/ports.js';
-import { Lease } from '../lease.js';
 import type { Upstream } from '../upstream.js';
+import { type Claim, type Claimable, isClosed } from './claimable.js';
+import { SlotRooms } from './slot-rooms.js';
+import { settlesWithin } from './settle-wait.js';
+import { type Unserved, Waiter } from './waiter.js';
 
-/** Something that can be claimed: an upstream, seen from one model. */
-export interface Claimable {
-  readonly upstream: Upstream;
-  readonly gates: readonly Gate[] | null;
-  /** A lower tier is better. Those of one tier stand together. */
-  readonly entry: { readonly tier: number };
-}
+export type { Claim, Claimable } from './claimable.js';
 
 /** All places of trials are taken, or the slots of an old request are: nobody knows how long. As for busy ones. */
 const TRIAL_UNDER_WAY_MS = 1000;
@@ -26,9 +24,17 @@ export interface ClaimRefusal {
   readonly allClosedBy: SkipReason | null;
 }
 
-export interface Claim<C extends Claimable> {
-  readonly candidate: C;
-  readonly lease: Lease;
+/** A wait, and what came or will come of it. */
+export interface Waiting<C extends Claimable> {
+  readonly waiter: Waiter;
+  readonly result: Claim<C> | Unserved | Promise<Claim<C> | Unserved>;
+}
+
+/** Who waits, and how much of the queue it takes. */
+export interface Request {
+  readonly consumer: string;
+  readonly priority: number;
+  readonly bytes: number;
 }
 
 /**
@@ -37,26 +43,91 @@ export interface Claim<C extends Claimable> {
  */
 @Injectable()
 export class ConcurrencyService {
-  constructor(@Inject(CLOCK) private readonly clock: Clock) {}
+  constructor(
+    @Inject(CLOCK) private readonly clock: Clock,
+    private readonly rooms: SlotRooms,
+  ) {}
+
+  /** What a request for this model brings to each of its claims; null where the model has no queue. */
+  waiterFor(model: ModelConfig, { bytes, consumer, priority }: Request): Waiter | null {
+    const queue = this.rooms.queueOf(model);
+    if (queue === null) return null;
+    return new Waiter({ queue, bytes, consumer, priority, order: this.rooms.sequence.next() });
+  }
 
   /**
    * The first candidate whose upstream was not tried yet, that does not rest, is not closed by a gate and has a free slot,
-   * taken in the same step. One that rests but takes a trial stands behind all others of its tier.
+   * taken in the same step: after all who wait for the same slots. One that rests but takes a trial stands behind all others
+   * of its tier. The `waiter` of a model with a queue says which of its entries may be used already.
    */
-  claim<C extends Claimable>(candidates: readonly C[], tried: ReadonlySet<Upstream> | null): Claim<C> | null {
+  claim<C extends Claimable>(
+    candidates: readonly C[],
+    tried: ReadonlySet<Upstream> | null,
+    waiter: Waiter | null = null,
+  ): Claim<C> | null {
+    return this.rooms.dispatcher.claim(candidates, tried, waiter);
+  }
+
+  /**
+   * Waits for what {@link claim} did not find: in the queue of the model, or for the end of the pause of the group in which
+   * the request failed. Null where there is neither. `limitMs`: no longer than that. Without `queueing` only for a pause.
+   */
+  wait<C extends Claimable>(
+    candidates: readonly C[],
+    tried: ReadonlySet<Upstream> | null,
+    waiter: Waiter | null,
+    limitMs: number,
+    queueing = true,
+  ): Waiting<C> | null {
     const now = this.clock.now();
-    let trial: C | null = null;
+    const pauseMs = tried === null ? 0 : settlesWithin(this.rooms, candidates, tried, now);
+    const queueMs = queueing ? (waiter?.queue?.config.waitMs ?? 0) : 0;
+    if (queueMs === 0 && pauseMs === 0) return null;
+    const patient = waiter ?? this.#bystander();
+    const budgetMs = Math.min(limitMs, Math.max(queueMs - patient.waitedMs(now), pauseMs));
+    const result = this.rooms.dispatcher.wait(patient, candidates, tried, budgetMs);
+    // The candidates are the request's own: what is claimed is one of them.
+    return { waiter: patient, result: result as Waiting<C>['result'] };
+  }
+
+  /**
+   * Waits for this one candidate, as long as that may take; null where it rests, or where the wait is likely to be in vain.
+   * A wait that was is {@link Unserved} with `closed`.
+   */
+  waitFor<C extends Claimable>(candidate: C, waiter: Waiter, limitMs: number): Waiting<C> | null {
+    const now = this.clock.now();
+    const seat = this.rooms.seatOf(candidate.upstream);
+    if (seat === undefined || isClosed(candidate, now)) return null;
+    if ((seat.estimateMs(waiter, now) ?? 0) > limitMs) return null;
+    const result = this.rooms.dispatcher.wait(waiter, [candidate], null, limitMs, 'closed');
+    return { waiter, result: result as Waiting<C>['result'] };
+  }
+
+  /** Whoever waited has gone; its wait ends. */
+  leave(waiter: Waiter): void {
+    this.rooms.dispatcher.leave(waiter);
+  }
+
+  /** Something opened early that a gate had closed: who waits for this upstream is looked after now. */
+  opened(upstream: Upstream): void {
+    const seat = this.rooms.seatOf(upstream);
+    if (seat !== undefined) this.rooms.dispatcher.dispatch(seat.room);
+  }
+
+  /** The service ends: nobody waits any more. */
+  close(): void {
+    this.rooms.close();
+  }
+
+  /** Time after which a refused request might be served: from 1 s, which is also the answer without data, to a minute. */
+  retryMs(candidates: readonly Claimable[]): number {
+    const now = this.clock.now();
+    let bestMs = Infinity;
     for (const candidate of candidates) {
-      if (trial !== null && candidate.entry.tier !== trial.entry.tier) break;
-      const { gates, upstream } = candidate;
-      if (tried?.has(upstream)) continue;
-      const resting = upstream.restingMs(now) > 0;
-      if (resting && (trial !== null || !upstream.trialOpen(now))) continue;
-      if (gates !== null && gates.some((gate) => gate.closedMs() > 0)) continue;
-      if (!resting && upstream.slots.claim()) return { candidate, lease: new Lease(upstream, now) };
-      if (resting && upstream.slots.free) trial = candidate;
+      const seat = this.rooms.seatOf(candidate.upstream);
+      if (seat !== undefined && !isClosed(candidate, now)) bestMs = Math.min(bestMs, seat.retryMs ?? 0);
     }
-    return trial === null ? null : claimTrial(trial, now);
+    return Math.min(MAX_RETRY_MS, Math.max(MIN_RETRY_MS, bestMs === Infinity ? 0 : bestMs));
   }
 
   /** Why nothing could be claimed. */
@@ -80,14 +151,17 @@ export class ConcurrencyService {
     const [only = null] = reasons;
     return { someAlive, soonestMs, allClosedBy: reasons.size === 1 ? only : null };
   }
-}
 
-/** Slot and place were looked at in the same synchronous step. */
-function claimTrial<C extends Claimable>(candidate: C, now: number): Claim<C> {
-  const { recovery, slots } = candidate.upstream;
-  if (recovery === null || !slots.claim()) throw new Error('a trial was claimed where none is open');
-  recovery.takeTrial();
-  return { candidate, lease: new Lease(candidate.upstream, now, recovery) };
+  /** Waits in no queue: only for a pause to end. */
+  #bystander(): Waiter {
+    return new Waiter({
+      queue: null,
+      bytes: 0,
+      consumer: '',
+      priority: 0,
+      order: this.rooms.sequence.next(),
+    });
+  }
 }
 
 /** What its gates say: closed for the longest of them, by its quota where that is one of them. */
@@ -98,3 +172,6 @@ function closedBy({ gates }: Claimable): { readonly ms: number; readonly reason:
   const reason = closed.some((gate) => gate.reason === 'quota') ? 'quota' : first.reason;
   return { ms: Math.max(...closed.map((gate) => gate.closedMs())), reason };
 }
+
+const MIN_RETRY_MS = 1000;
+const MAX_RETRY_MS = 60_000;

@@ -4,7 +4,8 @@ import { BackoffService } from '../backoff/backoff.service.js';
 import { ProviderClient } from '../provider-client.js';
 import { Upstream } from '../upstream.js';
 import { load } from '../../../test/support/small-config.js';
-import { type Claim, type Claimable, ConcurrencyService } from './concurrency.service.js';
+import { claimsWith } from '../../../test/support/slot-rooms.js';
+import type { Claim, Claimable } from './concurrency.service.js';
 
 const CAP_MS = 20_000;
 
@@ -91,7 +92,7 @@ class Model {
 
 class Real {
   readonly clock = { time: 1000, now: () => this.clock.time };
-  readonly service = new ConcurrencyService(this.clock);
+  readonly service = claimsWith(this.clock);
   readonly candidates: (Claimable & { index: number })[];
   held: Claim<Claimable & { index: number }>[] = [];
 
@@ -101,7 +102,7 @@ class Real {
       index,
       upstream: new Upstream(config, new ProviderClient(config.provider), counters.counterFor(config)),
       gates: null,
-      entry: { tier: TIERS[index] as number },
+      entry: { tier: TIERS[index] as number, spill: null },
     }));
   }
 }
