@@ -17,6 +17,7 @@ const key = (id: string, value: string, more = {}) => ({
   value,
   expiresAtMs: null,
   disabled: false,
+  quota: [],
   ...more,
 });
 
