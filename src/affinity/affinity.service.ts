@@ -12,11 +12,13 @@ export class AffinityService {
 
   constructor(@Inject(AffinityRegistry) private readonly registry: AffinityRegistry) {}
 
-  /** `consumer`: '' where callers are not told apart. Null where the request has no messages to know it by. */
-  recall({ body, model }: Exchange, consumer: string): Recollection | null {
+  /** Null where the request has no messages to know it by. */
+  recall({ body, consumer, model }: Exchange): Recollection | null {
     const messages = body.raw('messages');
     if (messages?.[0] !== OPEN_ARRAY) return null;
-    return this.registry.recall(this.#scopes.of(consumer, model.name, body.raw('tools')), messages);
+    // What providers put before all messages; `system` is Anthropic's.
+    const before = [body.raw('tools'), body.raw('system')];
+    return this.registry.recall(this.#scopes.of(consumer?.id ?? '', model.name, before), messages);
   }
 
   remember(recollection: Recollection, place: Place): void {

@@ -10,7 +10,7 @@ import {
 import type { GatewayError } from '../common/errors/gateway-error.js';
 import { ConfigStore } from '../config/config.store.js';
 import { Caller, ConsumerSlots } from './caller.js';
-import { presentedKey } from './credentials.js';
+import { presentedKey, REFUSED } from './credentials.js';
 import { digestOfKey } from './key-digest.js';
 
 /** Who asks; `caller` is also known where a known key is refused. */
@@ -42,7 +42,7 @@ export class ConsumerRegistry {
   identify(headers: IncomingHttpHeaders, rawHeaders: readonly string[], nowMs: number): Identity {
     const key = presentedKey(headers, rawHeaders);
     if (key === null) return { caller: null, error: missingApiKey() };
-    const caller = key === 'refused' ? undefined : this.#callers.get(digestOfKey(key));
+    const caller = key === REFUSED ? undefined : this.#callers.get(digestOfKey(key));
     if (caller === undefined) return { caller: null, error: invalidApiKey() };
     return { caller, error: objection(caller, nowMs) };
   }

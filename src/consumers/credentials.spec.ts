@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { IncomingHttpHeaders } from 'node:http';
-import { bearerToken, presentedKey } from './credentials.js';
+import { bearerToken, presentedKey, REFUSED } from './credentials.js';
 
 /** As Node's parser gives them: of a repeated Authorization the first, others joined. */
 function request(...raw: [string, string][]): [IncomingHttpHeaders, string[]] {
@@ -42,12 +42,12 @@ describe('presentedKey', () => {
   });
 
   it('refuses what is repeated or a list', () => {
-    expect(key(['authorization', 'Bearer a'], ['Authorization', 'Bearer b'])).toBe('refused');
-    expect(key(['authorization', 'Bearer a'], ['authorization', 'Bearer a'])).toBe('refused');
-    expect(key(['authorization', 'Basic a'], ['authorization', 'Bearer b'])).toBe('refused');
-    expect(key(['authorization', 'Bearer a, Bearer b'])).toBe('refused');
-    expect(key(['x-api-key', 'a'], ['x-api-key', 'b'])).toBe('refused');
-    expect(key(['x-api-key', 'a,b'], ['api-key', 'c'])).toBe('refused');
+    expect(key(['authorization', 'Bearer a'], ['Authorization', 'Bearer b'])).toBe(REFUSED);
+    expect(key(['authorization', 'Bearer a'], ['authorization', 'Bearer a'])).toBe(REFUSED);
+    expect(key(['authorization', 'Basic a'], ['authorization', 'Bearer b'])).toBe(REFUSED);
+    expect(key(['authorization', 'Bearer a, Bearer b'])).toBe(REFUSED);
+    expect(key(['x-api-key', 'a'], ['x-api-key', 'b'])).toBe(REFUSED);
+    expect(key(['x-api-key', 'a,b'], ['api-key', 'c'])).toBe(REFUSED);
   });
 
   it('is null without any, whatever else is there', () => {
@@ -60,5 +60,9 @@ describe('bearerToken', () => {
   it('looks at nothing but Authorization', () => {
     expect(bearerToken(...request(['x-api-key', 'k']))).toBeNull();
     expect(bearerToken(...request(['authorization', 'Bearer k']))).toBe('k');
+  });
+
+  it('takes a key that is called like our own words as a key', () => {
+    expect(key(['authorization', 'Bearer refused'])).toBe('refused');
   });
 });

@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** The key a request shows; null = none, `refused` = more than one in one header. */
-export type PresentedKey = string | null | 'refused';
+/** The key a request shows; null = none, {@link REFUSED} = more than one in one header. */
+export type PresentedKey = string | null | typeof REFUSED;
 
-const REFUSED = 'refused';
+export const REFUSED: unique symbol = Symbol('refused');
 /** In the order in which they are looked at, after `Authorization`. */
 const KEY_HEADERS = ['x-api-key', 'api-key', 'x-goog-api-key'] as const;
 const BEARER = 'bearer ';

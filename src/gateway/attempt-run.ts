@@ -21,7 +21,6 @@ import type { PassableAnswer } from './answer/passable-answer.js';
 import type { CompiledTarget } from './compiled-target.js';
 import type { GatewayAttempt } from './gateway-attempt.js';
 import type { GatewayExchange, GivenUp } from './gateway-exchange.js';
-import { pushQueueMs } from './queue-standing.js';
 import { TransformFailure } from './guarded-transform.js';
 import type { ResponseSink } from './response-sink.js';
 import type { StreamPipeline } from './stream-pipeline.js';

@@ -144,7 +144,7 @@ export class Resolution {
   #metricsToken({ headers, rawHeaders }: Arrival): GatewayError | null {
     if (this.#token === null) return null;
     const given = bearerToken(headers, rawHeaders);
-    return given !== null && isSameKey(given, this.#token) ? null : invalidMetricsToken();
+    return typeof given === 'string' && isSameKey(given, this.#token) ? null : invalidMetricsToken();
   }
 
   /** 403. */

@@ -102,7 +102,3 @@ function cachedOf(usage: Usage): unknown {
   }
   return usage['cache_read_input_tokens'] ?? usage['prompt_cache_hit_tokens'];
 }
-
-function numberOr0(value: unknown): number {
-  return typeof value === 'number' ? value : 0;
-}

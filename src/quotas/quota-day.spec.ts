@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { ManualWallClock } from '../../test/support/manual-wall-clock.js';
 import { parseDuration } from '../common/time/duration.js';
 import type { QuotaConfig } from '../config/gateway-config.js';
-import { ConcurrencyService, type Claimable } from '../upstreams/concurrency/concurrency.service.js';
+import type { Claimable } from '../upstreams/concurrency/concurrency.service.js';
 import { SlotPool } from '../upstreams/concurrency/slot-pool.js';
 import type { Upstream } from '../upstreams/upstream.js';
 import { QuotaMeter } from './quota-meter.js';

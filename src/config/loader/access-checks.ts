@@ -1,3 +1,4 @@
+import { parseThinkTags } from '../schema/tolerant-rules.js';
 import { printable } from '../../common/text/mask.js';
 import { normalRoutePath } from '../schema/route-path-rule.js';
 import { RouteUpstreamSection } from '../schema/route-upstream.section.js';
@@ -151,7 +152,8 @@ function warnOfDeadSettings({ providers, upstreams }: Entries, findings: Finding
 }
 
 function isOn(thinkTags: unknown): boolean {
-  return thinkTags !== undefined && !['off', 'false'].includes(String(thinkTags).trim().toLowerCase());
+  const mode = parseThinkTags(thinkTags);
+  return mode !== null && mode !== 'off';
 }
 
 function shown(text: string | undefined): string {
