@@ -294,6 +294,49 @@ describe('an error of the upstream itself', () => {
   });
 });
 
+describe('an error as the first event of a stream', () => {
+  const first =
+    (error: object): Script =>
+    (_request, answer) =>
+      answer.sse([
+        ': hello\n\n',
+        event({ error: { message: 'says the provider', ...error } }),
+        'data: [DONE]\n\n',
+      ]);
+
+  it.each([
+    [{ type: 'overloaded_error' }, 'server_error', 1],
+    [{ code: 'rate_limit_exceeded' }, 'rate_limited', 0],
+    [{ code: 402 }, 'quota_exhausted', 0],
+  ] as const)('%j fails over without a trace as %s', async (error, name, streak) => {
+    const set = await classified({ errors: { server_error: { retries: 0 } } });
+    set.a.next(first(error));
+    const answer = await set.stream().end();
+    expect([answer.status, answeredBy(answer)]).toEqual([200, 'b']);
+    expect(answer.text).not.toContain('says the provider');
+    const now = await told(set);
+    expect([now.streak, now.failures(name)]).toEqual([streak, 1]);
+  });
+
+  it('that is the client’s own is sent as an error in JSON', async () => {
+    const set = await classified();
+    set.a.next(first({ code: 400 }));
+    const answer = await set.stream().end();
+    expect([answer.status, answer.header('content-type')]).toEqual([400, 'application/json; charset=utf-8']);
+    expect(answer.json['error']).toMatchObject({ message: 'says the provider', code: 400 });
+  });
+
+  it('that finds the prompt too long goes to a larger model', async () => {
+    const set = await stage({
+      upstreams: 2,
+      provider: pool('x'),
+      upstream: (i) => ({ context_window: i === 0 ? 8000 : 128_000 }),
+    });
+    set.a.next(first({ code: 'context_length_exceeded' }));
+    expect(answeredBy(await set.stream().end())).toBe('b');
+  });
+});
+
 describe('a prompt that is too long', () => {
   const tooLong = (message = 'first'): Script => refuse(400, { code: 'context_length_exceeded', message });
   const windows = (sizes: readonly (number | undefined)[]): Promise<Stage> =>

@@ -96,7 +96,7 @@ describe('a pool of keys', () => {
     expect(metrics.sum('llm_proxy_rejected_total', { model: 'm', reason: 'no_key' })).toBe(1);
     expect(metrics.sum('llm_proxy_key_expires_seconds', { provider: 'pa', key: 'old' })).toBe(0);
     expect(set.gateway.messages).toContainEqual(
-      expect.stringContaining('upstream=a has no usable key, skipped'),
+      expect.stringContaining('upstream=a closed by no_key, skipped'),
     );
   });
 

@@ -69,10 +69,10 @@ describe('GatewayLog', () => {
       { restMs: 600_000, resting: 'upstream', next: 'failover' },
     );
     expect(last()['msg']).toContain('→ failover (model_gone: upstream rests PT10M; check url and model)');
-    log.skipped('r', target, Infinity);
-    expect(last()['msg']).toBe(
-      '[llm-proxy] chat model=my-gpt upstream=local-qwen has no usable key, skipped',
-    );
+    log.closed('r', target, 'no_key', Infinity);
+    expect(last()['msg']).toBe('[llm-proxy] chat model=my-gpt upstream=local-qwen closed by no_key, skipped');
+    log.closed('r', target, 'cooling', 2100);
+    expect(last()['msg']).toContain('upstream=local-qwen closed by cooling (~3s), skipped');
     log.skipped('r', target, 2100);
     expect(last()['msg']).toBe('[llm-proxy] chat model=my-gpt upstream=local-qwen in backoff (~3s), skipped');
     log.rejected('r', 'my-gpt', 503, 'all upstreams busy', 'local-qwen=1/1, routerai-gpt4o=4/4');

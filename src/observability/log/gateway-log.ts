@@ -107,9 +107,7 @@ export class GatewayLog {
     const { model, upstream, provider } = target;
     this.logger.debug(
       { request_id: requestId, model, upstream, provider },
-      restingMs === Infinity
-        ? `chat model=${model} upstream=${upstream} has no usable key, skipped`
-        : `chat model=${model} upstream=${upstream} in backoff (~${Math.ceil(restingMs / 1000)}s), skipped`,
+      `chat model=${model} upstream=${upstream} in backoff (~${Math.ceil(restingMs / 1000)}s), skipped`,
     );
   }
 
