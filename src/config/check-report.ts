@@ -1,6 +1,6 @@
 import { printable } from '../common/text/mask.js';
 import { formatDuration } from '../common/time/duration.js';
-import type { GatewayConfig, UpstreamConfig } from './gateway-config.js';
+import type { GatewayConfig, ModelConfig, UpstreamConfig } from './gateway-config.js';
 import { accessOf, networkOf } from './startup-lines.js';
 import { formatProblem, type ConfigProblem } from './loader/config-problem.js';
 
@@ -43,6 +43,9 @@ export function checkReport(config: GatewayConfig, warnings: readonly ConfigProb
       ...table([['provider', 'network'], ...network.map((one) => [cell(one.id), networkOf(one)])]),
     );
   }
+  const waited = models.filter(({ heartbeat, queue }) => queue !== null || heartbeat !== null);
+  if (waited.length > 0)
+    lines.push('', ...table([['model', 'queue'], ...waited.map((one) => [cell(one.name), queueOf(one)])]));
   if (warnings.length > 0) lines.push('', ...warnings.map((warning) => `warning: ${formatProblem(warning)}`));
   return `${lines.join('\n')}\n`;
 }
@@ -52,7 +55,7 @@ function rowOf(upstream: UpstreamConfig): string[] {
     cell(upstream.id),
     cell(upstream.provider.id),
     cell(upstream.model),
-    upstream.limit === Infinity ? '∞' : String(upstream.limit),
+    limitOf(upstream),
     backoffOf(upstream),
     timeOf(upstream.firstByteTimeoutMs, 'off'),
     timeOf(upstream.firstTokenTimeoutMs, 'off'),
@@ -65,6 +68,18 @@ function rowOf(upstream: UpstreamConfig): string[] {
     upstream.provider.errors === null ? 'simple' : 'classified',
     upstream.prefill === null ? 'no' : 'yes',
   ];
+}
+
+/** With the group whose slots it shares, and the pause between two exchanges. */
+function limitOf({ limit, settleMs, slotGroup }: UpstreamConfig): string {
+  const own = limit === Infinity ? '∞' : String(limit);
+  const shared = slotGroup === null ? '' : ` in ${cell(slotGroup.id)}=${slotGroup.limit}`;
+  return `${own}${shared}${settleMs === 0 ? '' : ` settle ${formatDuration(settleMs)}`}`;
+}
+
+function queueOf({ heartbeat, queue }: ModelConfig): string {
+  const waits = queue === null ? 'none' : `${queue.size} for ${formatDuration(queue.waitMs)}`;
+  return heartbeat === null ? waits : `${waits}, heartbeat after ${formatDuration(heartbeat.afterMs)}`;
 }
 
 function backoffOf({ backoff, provider }: UpstreamConfig): string {

@@ -122,6 +122,21 @@ describe('checkReport', () => {
     const at = cells('upstream').indexOf('probe');
     expect(cells('u').slice(at, at + 2)).toEqual(shown);
   });
+  it('shows slot groups, pauses, queues and heartbeats', () => {
+    const text = checkReport(
+      small.load(
+        small.file({
+          u: 'slot_group: gpu0, settle: PT0.2S, max_concurrency: 3',
+          m: 'queue: { size: 5 }, heartbeat: {}',
+          end: 'slot_groups: { gpu0: 1 }',
+        }),
+      ).config,
+      [],
+    );
+    expect(text).toContain('3 in gpu0=1 settle PT200MS');
+    expect(text).toMatch(/model +queue\nm +5 for PT20S, heartbeat after PT10S\n/);
+    expect(checkReport(small.load(small.file({})).config, [])).not.toContain('queue');
+  });
   it.each([
     ['keys: [sk-SECRET-1, sk-SECRET-2]', ['2 round_robin', 'classified'], 'PT5M (classified)'],
     ['keys: [sk-SECRET-1, sk-SECRET-2], key_order: ordered, errors: simple', ['2 ordered', 'simple'], 'none'],

@@ -227,5 +227,7 @@ function remove<T>(list: T[], member: T, keyOf: (member: T) => number): void {
   let index = lowerBound(list, keyOf(member), keyOf);
   // Keys may be equal: a request that came back keeps the number of the turn it had.
   while (index < list.length && list[index] !== member) index++;
-  if (index < list.length) list.splice(index, 1);
+  // The first leaves most often, and `shift` moves nothing.
+  if (index === 0) list.shift();
+  else if (index < list.length) list.splice(index, 1);
 }
