@@ -54,7 +54,7 @@ interface UpstreamEntry {
   region?: string;
   disabled: boolean;
   protocol: string;
-  serves: string[];
+  serves: readonly string[];
 }
 interface Model {
   name: string;
