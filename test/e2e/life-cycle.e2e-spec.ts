@@ -100,6 +100,8 @@ describe('start (spec 01 §9, §10)', () => {
     expect(service.stderr.trimEnd().split('\n')).toHaveLength(1);
     expect(service.stderr).toContain(String(taken.port));
     expect(service.stderr).not.toMatch(/\n\s+at /);
+    expect(service.stdout).not.toContain('EADDRINUSE');
+    expect(service.lines.filter(({ level }) => level >= 40)).toEqual([]);
     await taken.close();
   });
 
