@@ -18,10 +18,10 @@ import { createRootLogger } from './observability/log/root-logger.js';
 import { StateFileError } from './state/state-file.js';
 import { VERSION } from './package-info.js';
 import { shutDown } from './shutdown.js';
+import { StopSignals } from './stop-signals.js';
 
 const STDOUT = 1;
 const LOG_FLUSH_MS = 500;
-const SAME_KEY_PRESS_MS = 300;
 
 /** The command line: start, check, help, version. Ends the process where there is nothing to serve. */
 export async function run(args: readonly string[]): Promise<void> {
@@ -92,7 +92,13 @@ async function start(result: LoadResult, environment: Environment): Promise<void
     for (const warning of warnings) log.warn(`config: ${formatProblem(warning)}`);
     for (const line of startupLines(config)) log.info(line);
     await listen(app, config, log);
-    endOnSignal(app, config, log, destination);
+    endOnSignal(
+      app,
+      config,
+      new StopSignals(environment.npmInTerminal, () => performance.now()),
+      log,
+      destination,
+    );
   } catch (error) {
     await destination.close(LOG_FLUSH_MS);
     process.stderr.write(startFailure(error, config));
@@ -126,19 +132,17 @@ function isLoopback(host: string): boolean {
 function endOnSignal(
   app: NestFastifyApplication,
   config: GatewayConfig,
+  stop: StopSignals,
   log: GatewayLog,
   destination: LogDestination,
 ): void {
-  let first: { readonly signal: string; readonly at: number } | null = null;
   const end = (signal: string) => {
-    // Trap: under npm one Ctrl-C arrives twice, from the terminal and from npm.
-    const bothSigint = first?.signal === 'SIGINT' && signal === 'SIGINT';
-    if (first !== null && bothSigint && performance.now() - first.at < SAME_KEY_PRESS_MS) return;
-    if (first !== null) {
+    const wish = stop.heard(signal);
+    if (wish === 'ignore') return;
+    if (wish === 'end') {
       destination.flushSync();
       process.exit(1);
     }
-    first = { signal, at: performance.now() };
     log.info(`server: ${signal}, draining`);
     void shutDown(app, config.server.shutdownGraceMs)
       .then(() => log.info('server: ended'))
