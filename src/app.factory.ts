@@ -67,3 +67,12 @@ export async function createApp(options: CreateAppOptions): Promise<NestFastifyA
   edge = app.get(EdgeService);
   return app;
 }
+
+/** Listens; rejects where the address cannot be had. */
+export async function listenOn(app: NestFastifyApplication, host: string, port: number): Promise<void> {
+  await app.init();
+  // Trap: Nest tells an error of the listener in a line of its own; who called this tells it too, and better.
+  app.useLogger(false);
+  await app.listen({ host, port });
+  app.useLogger(app.get(NestPinoLogger));
+}

@@ -1,8 +1,7 @@
 import { isIP } from 'node:net';
 import { isAbsolute, resolve } from 'node:path';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
-import { Logger as NestPinoLogger } from 'nestjs-pino';
-import { createApp } from './app.factory.js';
+import { createApp, listenOn } from './app.factory.js';
 import { parseCommandLine, USAGE } from './command-line.js';
 import { checkReport } from './config/check-report.js';
 import { type Environment, readEnvironment } from './config/environment.js';
@@ -108,11 +107,7 @@ async function start(result: LoadResult, environment: Environment): Promise<void
 
 async function listen(app: NestFastifyApplication, config: GatewayConfig, log: GatewayLog): Promise<void> {
   const { host, port } = config.server;
-  await app.init();
-  // Trap: Nest tells an error of the listener in a line of its own; ours says it once, and clearly.
-  app.useLogger(false);
-  await app.listen({ host, port });
-  app.useLogger(app.get(NestPinoLogger));
+  await listenOn(app, host, port);
   const address = app.getHttpServer().address();
   const bound = typeof address === 'object' && address !== null ? address.port : port;
   log.info(`server: bind host=${host} port=${bound}`, { host, port: bound });

@@ -57,6 +57,7 @@ const TOP_FILES = [
   'main.ts',
   'package-info.ts',
   'shutdown.ts',
+  'stop-signals.ts',
 ];
 
 const folderOf = (path: string): string | null =>
