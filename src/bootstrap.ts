@@ -1,12 +1,13 @@
 import { isIP } from 'node:net';
 import { isAbsolute, resolve } from 'node:path';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
-import { createApp, listenOn } from './app.factory.js';
+import { createApp, listenOn, setUpPlugins } from './app.factory.js';
 import { parseCommandLine, USAGE } from './command-line.js';
 import { checkReport } from './config/check-report.js';
 import { type Environment, readEnvironment } from './config/environment.js';
 import type { GatewayConfig, ProviderConfig } from './config/gateway-config.js';
-import { formatProblem } from './config/loader/config-problem.js';
+import { formatPath } from './common/text/config-path.js';
+import { type ConfigProblem, formatProblem } from './config/loader/config-problem.js';
 import { loadConfig, type LoadResult } from './config/loader/load-config.js';
 import { startupLines } from './config/startup-lines.js';
 import { newKeyLines } from './consumers/key-digest.js';
@@ -41,7 +42,7 @@ export async function run(args: readonly string[]): Promise<void> {
       process.stdout.write(`${newKeyLines(command.id).join('\n')}\n`);
       return;
     case 'check':
-      check(load(command.path, environment));
+      await check(load(command.path, environment));
       return;
     case 'start':
       await start(load(environment.configPath, environment), environment);
@@ -52,12 +53,32 @@ function load(path: string, environment: Environment): LoadResult {
   return loadConfig({ path: isAbsolute(path) ? path : resolve(path) }, environment.variables);
 }
 
-function check(result: LoadResult): void {
-  if (result.ok) {
-    process.stdout.write(`${checkReport(result.config, result.warnings)}\n`);
-    return;
+async function check(result: LoadResult): Promise<void> {
+  const checked = result.ok ? await withPlugins(result) : result;
+  if (checked.ok) process.stdout.write(`${checkReport(checked.config, checked.warnings)}\n`);
+  else refuse(checked);
+  // Trap: what a plugin's module opened while it was imported would keep the process alive.
+  process.stdout.write('', () => process.exit());
+}
+
+/** As a start would see it, as far as that can be told without running any plugin. */
+async function withPlugins(loaded: Extract<LoadResult, { ok: true }>): Promise<LoadResult> {
+  try {
+    await setUpPlugins(loaded.config);
+    return loaded;
+  } catch (error) {
+    if (!(error instanceof PluginSetupError)) throw error;
+    return { ok: false, problems: placed(error, loaded), warnings: loaded.warnings };
   }
-  refuse(result);
+}
+
+function placed(error: PluginSetupError, { lineOf }: Extract<LoadResult, { ok: true }>): ConfigProblem[] {
+  const problems = error.problems.map(({ path, message }) => ({
+    path: formatPath(path),
+    line: path.length === 0 ? null : lineOf(path),
+    message,
+  }));
+  return problems.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0));
 }
 
 function refuse(result: Extract<LoadResult, { ok: false }>): void {
@@ -100,7 +121,11 @@ async function start(result: LoadResult, environment: Environment): Promise<void
     );
   } catch (error) {
     await destination.close(LOG_FLUSH_MS);
-    process.stderr.write(startFailure(error, config));
+    if (error instanceof PluginSetupError) {
+      refuse({ ok: false, problems: placed(error, result), warnings });
+    } else {
+      process.stderr.write(startFailure(error, config));
+    }
     process.exit(1);
   }
 }
@@ -151,8 +176,9 @@ function endOnSignal(
 
 /** One clear line; a stack trace would help nobody here. */
 function startFailure(error: unknown, config: GatewayConfig): string {
-  if (error instanceof PluginSetupError || error instanceof StateFileError)
-    return `[llm-proxy] ${error.message}\n`;
+  if (error instanceof StateFileError)
+    return `[llm-proxy] ${error.message}
+`;
   const { code } = error as NodeJS.ErrnoException;
   const { host, port } = config.server;
   if (code === 'EADDRINUSE')

@@ -164,7 +164,7 @@ const FENCES: readonly (readonly [packages: readonly string[], allowed: readonly
   ],
   [
     ['class-validator', 'class-transformer'],
-    ['config/', 'admin/', 'gateway/plugin.configurator.ts'],
+    ['config/', 'admin/', 'gateway/plugin-config.ts'],
   ],
   [['redis', 'ioredis'], ['state/']],
   [
