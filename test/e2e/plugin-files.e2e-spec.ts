@@ -82,13 +82,14 @@ RegisterErrorClassifier({ id: 'mine' })(Mine);`;
   });
 
   it.each(wrong)('is found by --check in the same words: %s', async (_what, plugins) => {
-    const start = await refused(new ServiceProcess({ config: config(plugins), files }));
-    const check = await refused(new ServiceProcess({ config: config(plugins), files, args: ['--check'] }));
+    const [start, check] = await Promise.all([
+      refused(new ServiceProcess({ config: config(plugins), files })),
+      refused(new ServiceProcess({ config: config(plugins), files, args: ['--check'] })),
+    ]);
     expect(check).toBe(start);
   });
 
-  it('all that is wrong is told at once, each with its line', async () => {
-    const text = `
+  const several = `
 providers: [{ id: p, url: http://127.0.0.1:1 }]
 upstreams: [{ id: a, provider: p, model: x }]
 models: [{ name: m, upstreams: [a] }]
@@ -99,22 +100,44 @@ plugins:
       more: 1
   - module: ./missing.js
 `;
-    for (const args of [['--check'], []]) {
-      const told = await refused(new ServiceProcess({ config: text, files, args }));
-      expect(told.split('\n')).toEqual([
-        expect.stringMatching(/ plugins\[0\]\.config\.more \(line 9\): /),
-        expect.stringMatching(/ plugins\[1\]\.module \(line 10\): cannot load "\.\/missing\.js": /),
-      ]);
-    }
-    const disabled = text
-      .replace('      more: 1\n', '')
-      .replace('  - module: ./missing.js\n', 'disable:\n  - audit\n  - audti\n');
-    for (const args of [['--check'], []]) {
-      const told = await refused(new ServiceProcess({ config: disabled, files, args }));
-      expect(told).toMatch(
-        / disable\[1\] \(line 11\): there is no interceptor "audti"; .*did you mean "audit"\?$/,
-      );
-    }
+  const names = several
+    .replace('      more: 1\n', '')
+    .replace('  - module: ./missing.js\n', 'disable:\n  - audit\n  - audti\n')
+    .replace('[a] }', '[a], order: weigthed }');
+  it.each<[string, string, string[], RegExp[]]>([
+    [
+      'modules and configs, --check',
+      several,
+      ['--check'],
+      [/plugins\[0\]\.config\.more \(line 9\): /, /plugins\[1\]\.module \(line 10\): cannot load/],
+    ],
+    [
+      'modules and configs, start',
+      several,
+      [],
+      [/plugins\[0\]\.config\.more \(line 9\): /, /plugins\[1\]\.module \(line 10\): cannot load/],
+    ],
+    [
+      'names, --check',
+      names,
+      ['--check'],
+      [
+        /models\[0\]\.order \(line 4\): .*"weighted"\?$/,
+        /disable\[1\] \(line 11\): .*"audti"; .*did you mean "audit"\?$/,
+      ],
+    ],
+    [
+      'names, start',
+      names,
+      [],
+      [
+        /models\[0\]\.order \(line 4\): .*"weighted"\?$/,
+        /disable\[1\] \(line 11\): .*"audti"; .*did you mean "audit"\?$/,
+      ],
+    ],
+  ])('all that is wrong is told at once, each with its line: %s', async (_what, text, args, expected) => {
+    const told = await refused(new ServiceProcess({ config: text, files, args }));
+    expect(told.split('\n')).toEqual(expected.map((line) => expect.stringMatching(line) as unknown));
   });
 
   it('a refusal of its own has a line too', async () => {
