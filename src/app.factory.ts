@@ -7,13 +7,16 @@ import type { Logger } from 'pino';
 import { AppModule } from './app.module.js';
 import { type Environment, readEnvironment } from './config/environment.js';
 import type { GatewayConfig } from './config/gateway-config.js';
-import { asPluginModule, type LoadedPlugin, loadPlugins } from './gateway/plugin-modules.js';
+import { GatewayModule } from './gateway/gateway.module.js';
+import { PluginCheck } from './gateway/plugin-check.js';
+import { givenPlugins, type LoadedPlugin, loadPlugins } from './gateway/plugin-modules.js';
+import { PluginSetupError } from './common/errors/plugin-setup-error.js';
 import { EdgeService } from './http/edge.service.js';
 import { createHttpServer } from './http/http-server.js';
 import { createRootLogger } from './observability/log/root-logger.js';
 
 export { loadConfig } from './config/loader/load-config.js';
-export { PluginSetupError } from './gateway/plugin-setup-error.js';
+export { PluginSetupError } from './common/errors/plugin-setup-error.js';
 
 export interface CreateAppOptions {
   /** A loaded configuration: {@link loadConfig}. */
@@ -33,14 +36,7 @@ export interface CreateAppOptions {
  */
 export async function createApp(options: CreateAppOptions): Promise<NestFastifyApplication> {
   const { config } = options;
-  const given: LoadedPlugin[] = (options.plugins ?? []).map((plugin, i) => ({
-    module: asPluginModule(plugin, `plugins[${i}] given to createApp`),
-    entry: null,
-  }));
-  const named = await loadPlugins(
-    config.plugins,
-    config.path === null ? process.cwd() : dirname(config.path),
-  );
+  const plugins = await setUpPlugins(config, options.plugins);
   const logger =
     options.logger ?? createRootLogger({ level: 'silent', format: 'json', destination: { write: () => {} } });
   let edge: EdgeService | null = null;
@@ -56,7 +52,7 @@ export async function createApp(options: CreateAppOptions): Promise<NestFastifyA
     environment: options.environment ?? readEnvironment(),
     logger,
     logLinesDropped: options.logLinesDropped ?? (() => 0),
-    plugins: [...given, ...named],
+    plugins,
   });
   const app = await NestFactory.create<NestFastifyApplication>(module, new FastifyAdapter(fastify), {
     bodyParser: false,
@@ -66,4 +62,38 @@ export async function createApp(options: CreateAppOptions): Promise<NestFastifyA
   app.useLogger(app.get(NestPinoLogger));
   edge = app.get(EdgeService);
   return app;
+}
+
+/**
+ * Imports the plugins of a configuration and checks them, without running any. Throws {@link PluginSetupError} with all
+ * that is wrong.
+ */
+export async function setUpPlugins(
+  config: GatewayConfig,
+  inCode: readonly unknown[] = [],
+): Promise<readonly LoadedPlugin[]> {
+  const given = givenPlugins(inCode);
+  const named = await loadPlugins(
+    config.plugins,
+    config.path === null ? process.cwd() : dirname(config.path),
+  );
+  const plugins = [...given.plugins, ...named.plugins];
+  const unusable = [...given.problems, ...named.problems];
+  const check = new PluginCheck();
+  await check.start(GatewayModule);
+  for (const plugin of plugins) await check.plugin(plugin);
+  // What could not be loaded may have brought the names that the file uses.
+  if (unusable.length === 0) check.names(config);
+  const problems = [...unusable, ...check.problems];
+  if (problems.length > 0) throw new PluginSetupError(problems);
+  return plugins;
+}
+
+/** Listens; rejects where the address cannot be had. */
+export async function listenOn(app: NestFastifyApplication, host: string, port: number): Promise<void> {
+  await app.init();
+  // Trap: Nest tells an error of the listener in a line of its own; who called this tells it too, and better.
+  app.useLogger(false);
+  await app.listen({ host, port });
+  app.useLogger(app.get(NestPinoLogger));
 }

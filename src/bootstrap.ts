@@ -1,12 +1,13 @@
 import { isIP } from 'node:net';
 import { isAbsolute, resolve } from 'node:path';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
-import { createApp } from './app.factory.js';
+import { createApp, listenOn, setUpPlugins } from './app.factory.js';
 import { parseCommandLine, USAGE } from './command-line.js';
 import { checkReport } from './config/check-report.js';
 import { type Environment, readEnvironment } from './config/environment.js';
 import type { GatewayConfig, ProviderConfig } from './config/gateway-config.js';
-import { formatProblem } from './config/loader/config-problem.js';
+import { formatPath } from './common/text/config-path.js';
+import { type ConfigProblem, formatProblem } from './config/loader/config-problem.js';
 import { loadConfig, type LoadResult } from './config/loader/load-config.js';
 import { startupLines } from './config/startup-lines.js';
 import { newKeyLines } from './consumers/key-digest.js';
@@ -17,10 +18,10 @@ import { createRootLogger } from './observability/log/root-logger.js';
 import { StateFileError } from './state/state-file.js';
 import { VERSION } from './package-info.js';
 import { shutDown } from './shutdown.js';
+import { StopSignals } from './stop-signals.js';
 
 const STDOUT = 1;
 const LOG_FLUSH_MS = 500;
-const SAME_KEY_PRESS_MS = 300;
 
 /** The command line: start, check, help, version. Ends the process where there is nothing to serve. */
 export async function run(args: readonly string[]): Promise<void> {
@@ -41,7 +42,7 @@ export async function run(args: readonly string[]): Promise<void> {
       process.stdout.write(`${newKeyLines(command.id).join('\n')}\n`);
       return;
     case 'check':
-      check(load(command.path, environment));
+      await check(load(command.path, environment));
       return;
     case 'start':
       await start(load(environment.configPath, environment), environment);
@@ -52,12 +53,32 @@ function load(path: string, environment: Environment): LoadResult {
   return loadConfig({ path: isAbsolute(path) ? path : resolve(path) }, environment.variables);
 }
 
-function check(result: LoadResult): void {
-  if (result.ok) {
-    process.stdout.write(`${checkReport(result.config, result.warnings)}\n`);
-    return;
+async function check(result: LoadResult): Promise<void> {
+  const checked = result.ok ? await withPlugins(result) : result;
+  if (checked.ok) process.stdout.write(`${checkReport(checked.config, checked.warnings)}\n`);
+  else refuse(checked);
+  // Trap: what a plugin's module opened while it was imported would keep the process alive.
+  process.stdout.write('', () => process.exit());
+}
+
+/** As a start would see it, as far as that can be told without running any plugin. */
+async function withPlugins(loaded: Extract<LoadResult, { ok: true }>): Promise<LoadResult> {
+  try {
+    await setUpPlugins(loaded.config);
+    return loaded;
+  } catch (error) {
+    if (!(error instanceof PluginSetupError)) throw error;
+    return { ok: false, problems: placed(error, loaded), warnings: loaded.warnings };
   }
-  refuse(result);
+}
+
+function placed(error: PluginSetupError, { lineOf }: Extract<LoadResult, { ok: true }>): ConfigProblem[] {
+  const problems = error.problems.map(({ path, message }) => ({
+    path: formatPath(path),
+    line: path.length === 0 ? null : lineOf(path),
+    message,
+  }));
+  return problems.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0));
 }
 
 function refuse(result: Extract<LoadResult, { ok: false }>): void {
@@ -91,17 +112,27 @@ async function start(result: LoadResult, environment: Environment): Promise<void
     for (const warning of warnings) log.warn(`config: ${formatProblem(warning)}`);
     for (const line of startupLines(config)) log.info(line);
     await listen(app, config, log);
-    endOnSignal(app, config, log, destination);
+    endOnSignal(
+      app,
+      config,
+      new StopSignals(environment.npmInTerminal, () => performance.now()),
+      log,
+      destination,
+    );
   } catch (error) {
     await destination.close(LOG_FLUSH_MS);
-    process.stderr.write(startFailure(error, config));
+    if (error instanceof PluginSetupError) {
+      refuse({ ok: false, problems: placed(error, result), warnings });
+    } else {
+      process.stderr.write(startFailure(error, config));
+    }
     process.exit(1);
   }
 }
 
 async function listen(app: NestFastifyApplication, config: GatewayConfig, log: GatewayLog): Promise<void> {
   const { host, port } = config.server;
-  await app.listen({ host, port });
+  await listenOn(app, host, port);
   const address = app.getHttpServer().address();
   const bound = typeof address === 'object' && address !== null ? address.port : port;
   log.info(`server: bind host=${host} port=${bound}`, { host, port: bound });
@@ -121,19 +152,17 @@ function isLoopback(host: string): boolean {
 function endOnSignal(
   app: NestFastifyApplication,
   config: GatewayConfig,
+  stop: StopSignals,
   log: GatewayLog,
   destination: LogDestination,
 ): void {
-  let first: { readonly signal: string; readonly at: number } | null = null;
   const end = (signal: string) => {
-    // Trap: under npm one Ctrl-C arrives twice, from the terminal and from npm.
-    const bothSigint = first?.signal === 'SIGINT' && signal === 'SIGINT';
-    if (first !== null && bothSigint && performance.now() - first.at < SAME_KEY_PRESS_MS) return;
-    if (first !== null) {
+    const wish = stop.heard(signal);
+    if (wish === 'ignore') return;
+    if (wish === 'end') {
       destination.flushSync();
       process.exit(1);
     }
-    first = { signal, at: performance.now() };
     log.info(`server: ${signal}, draining`);
     void shutDown(app, config.server.shutdownGraceMs)
       .then(() => log.info('server: ended'))
@@ -147,8 +176,9 @@ function endOnSignal(
 
 /** One clear line; a stack trace would help nobody here. */
 function startFailure(error: unknown, config: GatewayConfig): string {
-  if (error instanceof PluginSetupError || error instanceof StateFileError)
-    return `[llm-proxy] ${error.message}\n`;
+  if (error instanceof StateFileError)
+    return `[llm-proxy] ${error.message}
+`;
   const { code } = error as NodeJS.ErrnoException;
   const { host, port } = config.server;
   if (code === 'EADDRINUSE')

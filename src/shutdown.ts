@@ -4,21 +4,24 @@ import { OpenRequests } from './http/open-requests.js';
 import { ServiceState } from './http/service-state.js';
 import { ConcurrencyService } from './upstreams/concurrency/concurrency.service.js';
 
-/** After the grace: time for the last words to reach the clients. */
-const LAST_WORDS_MS = 2_000;
+/** The end of the grace belongs to the last words: a tenth of it, within these bounds. */
+const LAST_WORDS_MS = 500;
+const SHORTEST_LAST_WORDS_MS = 50;
 
 /**
  * Ends the service (spec 01 §10): new work is refused while the listener stays open, running exchanges finish within
- * the grace, those left are told that they were cut, then everything is closed.
+ * the grace, those left are told that they were cut, then everything is closed. The grace is the whole budget: a client
+ * that reads nothing does not prolong it.
  */
 export async function shutDown(app: INestApplication, graceMs: number): Promise<void> {
   app.get(ServiceState).drain();
   app.get(ConcurrencyService).close();
   const open = app.get(OpenRequests);
-  if (!(await open.idle(graceMs))) {
+  const lastWordsMs = Math.min(LAST_WORDS_MS, Math.max(SHORTEST_LAST_WORDS_MS, graceMs / 10));
+  if (!(await open.idle(Math.max(0, graceMs - lastWordsMs)))) {
     open.giveUpUploads();
     app.get(RunningExchanges).giveUpAll();
-    await open.idle(LAST_WORDS_MS);
+    await open.idle(lastWordsMs);
   }
   await app.close();
 }

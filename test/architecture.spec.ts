@@ -57,6 +57,7 @@ const TOP_FILES = [
   'main.ts',
   'package-info.ts',
   'shutdown.ts',
+  'stop-signals.ts',
 ];
 
 const folderOf = (path: string): string | null =>
@@ -163,7 +164,7 @@ const FENCES: readonly (readonly [packages: readonly string[], allowed: readonly
   ],
   [
     ['class-validator', 'class-transformer'],
-    ['config/', 'admin/', 'gateway/plugin.configurator.ts'],
+    ['config/', 'admin/', 'gateway/plugin-config.ts'],
   ],
   [['redis', 'ioredis'], ['state/']],
   [

@@ -4,11 +4,12 @@ import { readEnvironment } from './environment.js';
 describe('readEnvironment', () => {
   it('has defaults, also for empty variables', () => {
     for (const variables of [{}, { CONFIG_PATH: '', LOG_LEVEL: '', LOG_FORMAT: '' }]) {
-      expect(readEnvironment(variables, false)).toEqual({
+      expect(readEnvironment(variables, false, true)).toEqual({
         configPath: 'config.yaml',
         logLevel: 'info',
         logFormat: 'json',
         variables,
+        npmInTerminal: false,
         warnings: [],
       });
     }
@@ -24,6 +25,12 @@ describe('readEnvironment', () => {
       configPath: '/etc/x.yaml',
       warnings: [],
     });
+  });
+  it('knows npm in a terminal', () => {
+    const npm = { npm_lifecycle_event: 'start' };
+    expect(readEnvironment(npm, false, true).npmInTerminal).toBe(true);
+    expect(readEnvironment(npm, true, false).npmInTerminal).toBe(false);
+    expect(readEnvironment({}, true, true).npmInTerminal).toBe(false);
   });
   it('warns about what it does not know', () => {
     const { logLevel, logFormat, warnings } = readEnvironment(

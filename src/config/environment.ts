@@ -12,6 +12,8 @@ export interface Environment {
   readonly logFormat: LogFormat;
   /** What `${VAR}` in the file is taken from. Never log it. */
   readonly variables: Readonly<Record<string, string | undefined>>;
+  /** Started by `npm start` or the like, in a terminal: there one Ctrl-C can arrive twice. */
+  readonly npmInTerminal: boolean;
   /** Values that were not understood, one line each, for the log. */
   readonly warnings: readonly string[];
 }
@@ -20,6 +22,7 @@ export interface Environment {
 export function readEnvironment(
   variables: Readonly<Record<string, string | undefined>> = process.env,
   stdoutIsTerminal: boolean = process.stdout.isTTY === true,
+  stdinIsTerminal: boolean = process.stdin.isTTY === true,
 ): Environment {
   const warnings: string[] = [];
   const choose = <T extends string>(name: string, allowed: readonly T[], byDefault: T): T => {
@@ -37,6 +40,7 @@ export function readEnvironment(
     logLevel: choose('LOG_LEVEL', LOG_LEVELS, 'info'),
     logFormat: choose('LOG_FORMAT', ['json', 'pretty'], stdoutIsTerminal ? 'pretty' : 'json'),
     variables: { ...variables },
+    npmInTerminal: stdinIsTerminal && (variables['npm_lifecycle_event'] ?? '') !== '',
     warnings,
   };
 }

@@ -1,5 +1,6 @@
 import type { Labels } from '../common/selector/label-selector.js';
 import type { AuthStyle, Capability, ConsumerConfig, Protocol, RouteConfig } from './access-config.js';
+import type { ConfigPath } from './loader/config-path.js';
 
 /**
  * The validated configuration as the rest of the service sees it: defaults applied, references resolved,
@@ -312,6 +313,6 @@ export interface PluginConfig {
   /** A package name, or a path relative to the configuration file. */
   readonly module: string;
   readonly config: JsonObject | null;
-  /** Where it stands in the file, such as `plugins[0]`. */
-  readonly path: string;
+  /** Where it stands in the file: `plugins`, and its number. */
+  readonly path: ConfigPath;
 }

@@ -307,7 +307,9 @@ describe('AttemptRun, given up', () => {
     });
     await waitFor(() => sink.text !== '', 'the first event came');
     exchange.giveUp('shutting_down');
-    expect(await outcome).toMatchObject({ answered: true });
+    const settled = await outcome;
+    expect(settled).toMatchObject({ answered: true, result: 'net_err' });
+    expect(settled.failure).toBeUndefined();
     expect(sink.ending).toBe('endInterrupted');
   });
 });

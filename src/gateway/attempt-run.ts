@@ -327,9 +327,12 @@ export class AttemptRun implements AnswerListener, AnswerHost, TimerOwner {
 
   #givenUp(why: GivenUp): void {
     if (this.#outcome !== null) return;
-    if (this.committed) this.#tellInterrupted({ result: 'cancelled', reason: why });
+    // An answer that this service breaks off is a broken one; nobody went away.
+    const result = why === 'client_gone' ? 'cancelled' : 'net_err';
+    if (this.committed) this.#tellInterrupted({ result, reason: why });
     if (this.#outcome === null) {
-      this.#end({ result: 'cancelled', answered: this.committed, status: this.committed ? this.status : 0 });
+      if (this.committed) this.#end({ result, answered: true, status: this.status });
+      else this.#end({ result: 'cancelled', answered: false, status: 0 });
     }
   }
 

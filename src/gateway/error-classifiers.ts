@@ -10,14 +10,12 @@ import { Order } from '../contracts/interceptor.js';
 import { classify, isErrorClass } from '../upstreams/failures/classify.js';
 import type { Classify } from './answer/error-judge.js';
 import { PluginGuard } from './plugin.guard.js';
-import { PluginSetupError } from './plugin-setup-error.js';
+import { PluginSetupError, registeredTwice } from './plugin-setup-error.js';
 
 interface RegisteredClassifier {
   readonly id: string;
   readonly order: number;
   readonly classifier: ErrorClassifier;
-  /** Class of the Nest module that provides it. */
-  readonly module: unknown;
 }
 
 /** Finds every provider marked with `@RegisterErrorClassifier`, once at boot, and asks them before the built-in table. */
@@ -34,10 +32,6 @@ export class ErrorClassifiers {
   /** Ascending by order, ties by id. @throws PluginSetupError where two have one id. */
   get all(): readonly RegisteredClassifier[] {
     return (this.#found ??= this.#explore());
-  }
-
-  registeredBy(module: unknown): boolean {
-    return this.all.some((registered) => registered.module === module);
   }
 
   /** How the errors of one upstream are told apart. */
@@ -73,15 +67,12 @@ export class ErrorClassifiers {
       );
       if (options === undefined || found.get(options.id)?.classifier === instance) continue;
       if (found.has(options.id)) {
-        throw new PluginSetupError(
-          `two error classifiers are registered as "${options.id}"; give one of them another id in @RegisterErrorClassifier`,
-        );
+        throw new PluginSetupError([{ path: [], message: registeredTwice('classifier', options.id) }]);
       }
       found.set(options.id, {
         id: options.id,
         order: options.order ?? Order.shape,
         classifier: instance as ErrorClassifier,
-        module: wrapper.host?.metatype,
       });
     }
     return [...found.values()].sort((a, b) => a.order - b.order || (a.id < b.id ? -1 : 1));

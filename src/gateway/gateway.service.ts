@@ -26,6 +26,7 @@ import { type Claim, ConcurrencyService } from '../upstreams/concurrency/concurr
 import type { UnservedReason } from '../upstreams/concurrency/waiter.js';
 import { shownSlots, type Upstream } from '../upstreams/upstream.js';
 import { AffinityDesk } from './affinity-desk.js';
+import type { AttemptOutcome } from './attempt-outcome.js';
 import { ClaimDesk, type ClaimResult } from './claim-desk.js';
 import { candidateReport } from './candidate-report.js';
 import type { Stage } from './compiled-target.js';
@@ -241,10 +242,12 @@ export class GatewayService {
     if (outcome !== null && target !== null) {
       const { result, status } = outcome;
       const slots = String(target.candidate.upstream.slots);
+      const cutShort = exchange.givenUp === 'shutting_down' && !isWhole(outcome);
+      const remark = cutShort ? 'cut short: shutting down' : '';
       this.log.done(
         exchange.id,
         target.logged,
-        { result, status, durationMs, attempts: exchange.attempts },
+        { result, status, durationMs, attempts: exchange.attempts, remark },
         slots,
         summaryOf(exchange, this.#realModelOf),
       );
@@ -252,9 +255,7 @@ export class GatewayService {
       this.log.left(exchange.id, exchange.modelName, durationMs, summaryOf(exchange, this.#realModelOf));
     }
     if (this.pipelines.onFinish === null) return;
-    const complete =
-      outcome?.complete === true ||
-      (outcome?.failure === undefined && outcome?.result !== 'cancelled' && ending !== LEFT);
+    const complete = outcome === null ? ending !== LEFT : isWhole(outcome);
     for (const { id, hooks } of this.pipelines.onFinish) {
       this.guard.quietly(exchange.id, id, 'onFinish', () =>
         hooks.onFinish(exchange, {
@@ -297,4 +298,9 @@ function open({ relayed, tooLong }: GatewayExchange, { candidates }: Plan): read
 
 function claimOf(result: ClaimResult): Claim<Candidate> | null {
   return result === null || 'unserved' in result ? null : result;
+}
+
+/** Whether the client has all of an answer of the upstream. */
+function isWhole({ complete, failure, result }: AttemptOutcome): boolean {
+  return complete === true || (failure === undefined && result !== 'cancelled' && result !== 'net_err');
 }

@@ -2,11 +2,16 @@ import 'reflect-metadata';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Injectable, Module } from '@nestjs/common';
+import { forwardRef, Injectable, Module } from '@nestjs/common';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { IsInt, Min } from 'class-validator';
 import { createApp, loadConfig } from '../app.factory.js';
 import { type ExchangeInterceptor, RegisterInterceptor } from '../contracts/interceptor.js';
+import {
+  RegisterRoutingPolicy,
+  type RoutingChoice,
+  type RoutingPolicy,
+} from '../contracts/routing-policy.js';
 import { asPluginModule, loadPlugins } from './plugin-modules.js';
 import { PluginExplorer } from './plugin.explorer.js';
 import { PluginSetupError } from './plugin-setup-error.js';
@@ -24,6 +29,7 @@ beforeAll(() => {
   writeFileSync(join(directory, 'good.mjs'), PLUGIN);
   writeFileSync(join(directory, 'empty.mjs'), 'export const nothing = 1;');
   writeFileSync(join(directory, 'throws.mjs'), "throw new Error('first line\\nsecond line');");
+  writeFileSync(join(directory, 'throws-nothing.mjs'), 'throw undefined;');
   writeFileSync(join(directory, 'syntax.mjs'), 'export {');
 });
 
@@ -31,27 +37,29 @@ afterAll(() => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-const entry = (module: string) => ({ module, config: null, path: 'plugins[0]' });
+const entry = (module: string) => ({ module, config: null, path: ['plugins', 0] });
 
 describe('loadPlugins', () => {
   it('imports a file relative to the configuration, and an absolute one', async () => {
     for (const path of ['./good.mjs', join(directory, 'good.mjs')]) {
-      const [plugin] = await loadPlugins([entry(path)], directory);
-      expect(typeof plugin?.module).toBe('function');
-      expect(plugin?.entry?.path).toBe('plugins[0]');
+      const { plugins, problems } = await loadPlugins([entry(path)], directory);
+      expect(problems).toEqual([]);
+      expect(typeof plugins[0]?.module).toBe('function');
+      expect(plugins[0]?.entry?.path).toEqual(['plugins', 0]);
     }
   });
 
   it.each([
-    ['./missing.mjs', /plugins\[0\]\.module: cannot load "\.\/missing\.mjs": .*not found/],
+    ['./missing.mjs', /^cannot load "\.\/missing\.mjs": .*not found/],
     ['no-such-package-of-anyone', /cannot load "no-such-package-of-anyone": .*not found/],
     ['./throws.mjs', /failed while loading \(Error: first line\)$/],
     ['./syntax.mjs', /cannot load "\.\/syntax\.mjs": it failed while loading/],
     ['./empty.mjs', /registers nothing/],
-  ])('stops the boot for %s in one line', async (path, message) => {
-    const loading = loadPlugins([entry(path)], directory);
-    await expect(loading).rejects.toThrow(PluginSetupError);
-    await expect(loading).rejects.toThrow(message);
+    ['./throws-nothing.mjs', /it threw no error object/],
+  ])('has one problem with %s, and goes on with the next', async (path, message) => {
+    const { plugins, problems } = await loadPlugins([entry(path), entry('./good.mjs')], directory);
+    expect(plugins).toHaveLength(1);
+    expect(problems).toEqual([{ path: ['plugins', 0, 'module'], message: expect.stringMatching(message) }]);
   });
 });
 
@@ -84,12 +92,11 @@ class SizedModule {}
 
 describe('asPluginModule', () => {
   it('takes a module, a dynamic module, a bare provider, and nothing else', () => {
-    expect(asPluginModule(SizedModule, 'x')).toBe(SizedModule);
+    expect(asPluginModule(SizedModule)).toBe(SizedModule);
     const dynamic = { module: SizedModule };
-    expect(asPluginModule(dynamic, 'x')).toBe(dynamic);
-    expect(asPluginModule(Alpha, 'x')).not.toBe(Alpha);
-    for (const wrong of [undefined, null, 7, 'x', {}, class {}])
-      expect(() => asPluginModule(wrong, 'the name')).toThrow(/^the name registers nothing/);
+    expect(asPluginModule(dynamic)).toBe(dynamic);
+    expect(asPluginModule(Alpha)).not.toBe(Alpha);
+    for (const wrong of [undefined, null, 7, 'x', {}, class {}]) expect(asPluginModule(wrong)).toBeNull();
   });
 });
 
@@ -129,8 +136,65 @@ describe('the wiring of plugins', () => {
     expect(ids).not.toContain('think-tags');
     expect(ids).not.toContain('alpha');
     await expect(boot([], { disable: ['think-tagz'] })).rejects.toThrow(
-      /disable\[0\].*"think-tagz".*think-tags/,
+      /^disable\[0\]: .*"think-tagz".*think-tags/,
     );
+  });
+
+  it('tells all that is wrong at once, before anything is instantiated', async () => {
+    let made = 0;
+    @Injectable()
+    @RegisterInterceptor({ id: 'patches' })
+    class Shadow implements ExchangeInterceptor {
+      constructor() {
+        made++;
+      }
+    }
+    const booted = boot([Shadow, Sized, 7], {
+      plugins: [{ module: './missing.mjs' }, { module: './good.mjs' }],
+    });
+    const error = await booted.catch((caught: unknown) => caught);
+    expect(error).toBeInstanceOf(PluginSetupError);
+    expect((error as PluginSetupError).problems.map(({ path }) => path)).toEqual([
+      [],
+      ['plugins', 0, 'module'],
+      [],
+      [],
+    ]);
+    for (const word of ['plugins[2] given to createApp', 'missing.mjs', '"patches"', 'size must'])
+      expect((error as Error).message).toContain(word);
+    expect(made).toBe(0);
+  });
+
+  it('finds what a module imports, behind promises and forward references too', async () => {
+    @Module({ providers: [{ provide: 'renamed', useClass: Zeta }] })
+    class Inner {}
+    @Module({ imports: [forwardRef(() => Inner)] })
+    class Middle {}
+    @Module({})
+    class Outer {}
+    const dynamic = { module: Outer, imports: [Promise.resolve({ module: Middle })], providers: [Alpha] };
+    expect(await boot([dynamic], { disable: ['zeta'] })).not.toContain('zeta');
+    await expect(boot([dynamic, Zeta])).rejects.toThrow(/registered as "zeta"/);
+  });
+
+  it('takes a routing policy for a plugin, knows its name, and no other', async () => {
+    @Injectable()
+    @RegisterRoutingPolicy('backwards')
+    class Backwards implements RoutingPolicy {
+      order(choices: readonly RoutingChoice[]) {
+        return choices.toReversed();
+      }
+    }
+    const models = (order: string) => ({ models: [{ name: 'm', upstreams: ['u'], order }] });
+    const plugins = [{ module: './good.mjs' }];
+    expect(await boot([Backwards], { ...models('backwards'), plugins })).toContain('from-file');
+    await expect(boot([Backwards], { ...models('backward'), plugins })).rejects.toThrow(
+      /^models\[0\]\.order: no routing policy has the name "backward"; known: backwards, .*did you mean "backwards"\?$/,
+    );
+    @Injectable()
+    @RegisterRoutingPolicy('fastest')
+    class OtherFastest extends Backwards {}
+    await expect(boot([OtherFastest])).rejects.toThrow(/two routing policies are registered as "fastest"/);
   });
 
   it('refuses two of one id', async () => {
@@ -140,6 +204,6 @@ describe('the wiring of plugins', () => {
   it('hands a plugin its config as an instance of its class, and names the place of a bad one', async () => {
     await boot([], { plugins: [{ module: join(directory, 'good.mjs'), config: { size: 3 } }] });
     expect((globalThis as Record<string, unknown>)['llmProxyPluginConfig']).toEqual({ size: 3 });
-    await expect(boot([Sized])).rejects.toThrow(/plugin "sized"\.config\.size: size must/);
+    await expect(boot([Sized])).rejects.toThrow(/^plugin "sized"\.config\.size: size must/);
   });
 });

@@ -1,1 +1,6 @@
-export { PluginSetupError } from '../common/errors/plugin-setup-error.js';
+export {
+  type PluginProblem,
+  PluginSetupError,
+  registeredTwice,
+  type RegistrationKind,
+} from '../common/errors/plugin-setup-error.js';

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DiscoveryService, Reflector } from '@nestjs/core';
 import { ConfigStore } from '../config/config.store.js';
-import { PluginSetupError } from './plugin-setup-error.js';
+import { PluginSetupError, registeredTwice } from './plugin-setup-error.js';
 import {
   type ExchangeInterceptor,
   INTERCEPTOR_METADATA,
@@ -49,9 +49,7 @@ export class PluginExplorer {
       const options = this.reflector.get<InterceptorOptions | undefined>(INTERCEPTOR_METADATA, metatype);
       if (options === undefined || found.get(options.id)?.hooks === instance) continue;
       if (found.has(options.id)) {
-        throw new PluginSetupError(
-          `two interceptors are registered as "${options.id}"; give one of them another id in @RegisterInterceptor`,
-        );
+        throw new PluginSetupError([{ path: [], message: registeredTwice('interceptor', options.id) }]);
       }
       found.set(options.id, {
         id: options.id,
@@ -62,19 +60,9 @@ export class PluginExplorer {
       });
     }
     this.#all = [...found.values()];
-    this.#checkDisabled(found);
     const { disable } = this.store.current;
     return [...found.values()]
       .filter(({ id }) => !disable.includes(id))
       .sort((a, b) => a.order - b.order || (a.id < b.id ? -1 : 1));
-  }
-
-  #checkDisabled(found: ReadonlyMap<string, RegisteredInterceptor>): void {
-    for (const [i, id] of this.store.current.disable.entries()) {
-      if (found.has(id)) continue;
-      throw new PluginSetupError(
-        `disable[${i}]: there is no interceptor "${id}"; known: ${[...found.keys()].sort().join(', ')}`,
-      );
-    }
   }
 }

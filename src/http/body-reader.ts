@@ -90,6 +90,11 @@ export class BodyReader {
     this.done(body);
   }
 
+  /** True once the result is given, or the client has left. */
+  get over(): boolean {
+    return this.#over;
+  }
+
   /** Ends the reading with this answer; nothing where the body is already complete or refused. */
   refuse(error: GatewayError): void {
     if (this.#over) return;

@@ -39,7 +39,10 @@ export class ClientPresence {
     this.#over = true;
     this.#others.splice(this.#others.indexOf(this), 1);
     this.ended();
-    if (!this.response.writableFinished) this.onLeft?.();
+    const left = this.onLeft;
+    // A kept connection remembers its last request: it must not keep the exchange alive with it.
+    this.onLeft = null;
+    if (!this.response.writableFinished) left?.();
   }
 }
 

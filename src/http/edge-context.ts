@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { BodyReader } from './body-reader.js';
 import type { ClientPresence } from './client-presence.js';
 import type { ErrorForm } from '../common/errors/error-form.js';
@@ -19,10 +19,14 @@ export interface EdgeContext {
   readonly startedAt: number;
   /** Flat list of headers that every answer to this request carries. */
   headers: string[];
-  /** Reads the body of an admitted request for a model. */
+  /** Reads the body of an admitted request for a model; null once that is over. */
   reader: BodyReader | null;
-  /** Of a request for a model that was admitted. */
+  /** Of a request for a model that was admitted and is not over. */
   presence: ClientPresence | null;
+  /** Null before the framework has it, and once a request for a model is over. */
+  response: ServerResponse | null;
+  /** The client waits for `100 Continue` before it sends its body, and has not been told to go on. */
+  continueDue: boolean;
 }
 
 const EDGE = Symbol('llm-proxy:edge');

@@ -13,6 +13,7 @@ import { type EdgeContext, edgeContext, setEdgeContext } from './edge-context.js
 import { OpenRequests } from './open-requests.js';
 import { Refusals } from './refusals.js';
 import { requestIdOf } from './request-id.js';
+import { awaitsContinue, protocolObjection } from './request-rules.js';
 import { type ResolvedEndpoint, RouteTable } from './route-table.js';
 import { ServiceState } from './service-state.js';
 
@@ -55,6 +56,8 @@ export class EdgeService {
       headers: [],
       reader: null,
       presence: null,
+      response: null,
+      continueDue: false,
     });
     return resolved === undefined ? NOWHERE : resolved.endpoint.route;
   }
@@ -68,6 +71,7 @@ export class EdgeService {
     if (!this.#cors.off) context.headers.push(...this.#cors.headers(raw));
     const { resolved } = context;
     context.form = resolved?.endpoint.operation?.form ?? formOf(raw.headers);
+    context.continueDue = awaitsContinue(raw);
     const preflight = this.#cors.isPreflight(raw);
     const arrival: Arrival = {
       draining: this.state.draining,
@@ -78,7 +82,7 @@ export class EdgeService {
       rawHeaders: raw.rawHeaders,
       caller: null,
     };
-    const error = this.resolution.beforeBody(arrival);
+    const error = protocolObjection(raw) ?? this.resolution.beforeBody(arrival);
     context.caller = arrival.caller;
     if (error !== null) {
       this.#refuse(request, reply, context, error);
@@ -89,10 +93,28 @@ export class EdgeService {
     } else {
       if (resolved?.endpoint.name === 'operation') {
         this.open.enter(context);
-        context.presence = new ClientPresence(raw, reply.raw, () => this.open.leave(context));
+        context.presence = new ClientPresence(raw, reply.raw, () => this.#leave(context));
+      } else if (context.continueDue) {
+        // Nobody reads a body here, and it may come or not: what follows on this connection could be either.
+        context.headers.push('connection', 'close');
       }
       done();
     }
+  }
+
+  /** Of a request that never got as far as a head: the line in the log, and the id that its answer carries. */
+  refusedUnread(error: GatewayError): string {
+    const requestId = requestIdOf(undefined);
+    this.refusals.note(requestId, error);
+    return requestId;
+  }
+
+  /** A request for a model is over. Its connection may be kept, its body must not. */
+  #leave(context: EdgeContext): void {
+    this.open.leave(context);
+    context.reader = null;
+    context.presence = null;
+    context.response = null;
   }
 
   #refuse(request: FastifyRequest, reply: FastifyReply, context: EdgeContext, error: GatewayError): void {

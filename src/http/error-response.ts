@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { errorBody, type ErrorForm } from '../common/errors/error-form.js';
 import type { GatewayError } from '../common/errors/gateway-error.js';
+import { takeNoMore } from './connection-end.js';
 
 /** What an answer of our own needs to know of its request. */
 export interface Answering {
@@ -8,6 +9,8 @@ export interface Answering {
   readonly form: ErrorForm;
   /** Flat list of headers that every answer to this request carries. */
   readonly headers: readonly string[];
+  /** The client was not told to send its body: it may come or not, so the connection cannot be used again. */
+  readonly continueDue: boolean;
 }
 
 /** Sends an answer of our own. Only before a head was sent; a response that is gone is left alone. */
@@ -18,12 +21,20 @@ export function sendError(
   headers: readonly string[] = [],
 ): void {
   if (response.headersSent || response.destroyed) return;
-  const { form, requestId } = answering;
+  const { continueDue, form, requestId } = answering;
   const body = Buffer.from(JSON.stringify(errorBody(error, form, requestId)));
   const all = [...answering.headers, ...headers];
   if (form === 'anthropic') all.push('request-id', requestId);
   for (const name in error.headers) all.push(name, error.headers[name] as string);
   all.push('content-type', 'application/json; charset=utf-8', 'content-length', String(body.length));
+  if (continueDue && !closes(all)) all.push('connection', 'close');
+  // Bytes of the request may still be on their way: they must not cost the client its answer.
+  if (response.req?.complete === false && closes(all)) takeNoMore(response.req.socket);
   response.writeHead(error.status, all);
   response.end(body);
+}
+
+function closes(headers: readonly string[]): boolean {
+  const at = headers.indexOf('connection');
+  return at >= 0 && headers[at + 1] === 'close';
 }

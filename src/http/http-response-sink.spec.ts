@@ -33,7 +33,12 @@ async function opened(requests = 1): Promise<{ sinks: HttpResponseSink[]; answer
   return {
     sinks: responses.map(
       (response) =>
-        new HttpResponseSink(response, { requestId: 'r1', form: 'openai', headers: ['x-request-id', 'r1'] }),
+        new HttpResponseSink(response, {
+          requestId: 'r1',
+          form: 'openai',
+          continueDue: false,
+          headers: ['x-request-id', 'r1'],
+        }),
     ),
     answers,
   };

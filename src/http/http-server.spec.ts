@@ -6,6 +6,7 @@ import { RawConnection } from '../../test/support/raw-client.js';
 import { waitFor } from '../../test/support/wait-for.js';
 import { setEdgeContext } from './edge-context.js';
 import type { EdgeService } from './edge.service.js';
+import { awaitsContinue } from './request-rules.js';
 import { createHttpServer } from './http-server.js';
 
 let fastify: FastifyInstance;
@@ -13,22 +14,26 @@ let port = 0;
 let handled = 0;
 let puts = 0;
 let late: (() => void) | null = null;
+let rest: (() => void) | null = null;
 
 beforeAll(async () => {
   const edge = {
     route: (request: IncomingMessage) => {
       const context = { resolved: undefined, query: '', requestId: '', startedAt: 0, headers: [] };
-      setEdgeContext(request, { ...context, form: 'openai', caller: null, reader: null, presence: null });
+      const state = { caller: null, reader: null, presence: null, response: null };
+      setEdgeContext(request, { ...context, ...state, form: 'openai', continueDue: awaitsContinue(request) });
       return request.url;
     },
     admit: (_: unknown, __: unknown, done: () => void) => done(),
+    refusedUnread: () => 'the-id',
   };
   fastify = createHttpServer({ bodyLimitBytes: 1000, edge: () => edge as unknown as EdgeService });
   fastify.post('/', (_request, reply) => {
     handled++;
     reply.hijack();
-    reply.raw.writeHead(200, { 'content-length': '100' });
+    reply.raw.writeHead(200, { 'content-length': '10' });
     reply.raw.write('half');
+    rest = () => reply.raw.end(' of it');
   });
   fastify.get('/late', (_request, reply) => {
     reply.hijack();
@@ -95,12 +100,16 @@ describe('a request that is no HTTP', () => {
     const connection = new RawConnection(port);
     const before = handled;
     const answer = connection.send({ path: '/', body: {} });
+    const refusal = connection.expect();
     await answer.saw('half');
     connection.socket.write('garbage\r\n\r\n');
+    rest?.();
     await answer.end();
     expect(handled).toBe(before + 1);
-    expect(answer.ending).not.toBe('complete');
-    expect(answer.text).toBe('half');
+    expect([answer.ending, answer.text]).toEqual(['complete', 'half of it']);
+    await refusal.end();
+    expect([refusal.status, refusal.header('x-request-id')]).toEqual([400, 'the-id']);
+    expect(refusal.json).toMatchObject({ error: { code: 'malformed_request' } });
   });
 });
 

@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import Fastify, { type FastifyInstance, type RawRequestDefaultExpression } from 'fastify';
-import { headersTooLarge, malformedRequest, requestTimeout } from '../common/errors/catalogue.js';
-import type { GatewayError } from '../common/errors/gateway-error.js';
 import { BodyReader, type BodyResult } from './body-reader.js';
-import { edgeContext } from './edge-context.js';
+import { ClientErrors } from './client-errors.js';
+import { takeRequest } from './connection-end.js';
+import { type EdgeContext, edgeContext } from './edge-context.js';
 import { FormBody, JsonBody } from './request-body.js';
 import type { EdgeService } from './edge.service.js';
 
@@ -23,6 +23,7 @@ export interface HttpServerOptions {
 
 /** The Fastify instance under the application: our body parser, our edge, no answer of its own. */
 export function createHttpServer(options: HttpServerOptions): FastifyInstance {
+  const errors = new ClientErrors(options.edge);
   const fastify = Fastify({
     logger: false,
     exposeHeadRoutes: true,
@@ -32,8 +33,9 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     bodyLimit: options.bodyLimitBytes,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     requestTimeout: REQUEST_TIMEOUT_MS,
-    http: { maxHeaderSize: HEAD_LIMIT_BYTES, headersTimeout: HEADERS_TIMEOUT_MS },
-    clientErrorHandler: answerClientError,
+    // The host is checked by the edge, in our words.
+    http: { maxHeaderSize: HEAD_LIMIT_BYTES, headersTimeout: HEADERS_TIMEOUT_MS, requireHostHeader: false },
+    clientErrorHandler: (error, socket) => errors.refuse(error, socket as Socket),
     rewriteUrl: (request: RawRequestDefaultExpression) => options.edge().route(request),
     genReqId: () => '',
   });
@@ -46,46 +48,33 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     const reader = new BodyReader(payload as IncomingMessage, options.bodyLimitBytes, parts, finish);
     context.reader = reader;
     reader.start();
+    if (context.continueDue && !reader.over) sayContinue(context);
   });
   // Trap: else Node ends the socket at a client's FIN, and a stream that is under way is cut without a word.
   (fastify.server as { httpAllowHalfOpen?: boolean }).httpAllowHalfOpen = true;
-  fastify.server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
-    // Trap: behind an answer that is under way Node would put the interim answer in the wrong place.
-    if (response.socket !== null) response.writeContinue();
+  // Trap: beyond a thousand headers Node drops the rest in silence; the size of the head is limit enough.
+  fastify.server.maxHeadersCount = 0;
+  const onRequest = (request: IncomingMessage, response: ServerResponse) =>
     fastify.server.emit('request', request, response);
+  fastify.server.on('checkContinue', onRequest);
+  fastify.server.on('checkExpectation', onRequest);
+  fastify.server.on('connect', (_request, socket) => errors.refuseTunnel(socket as Socket));
+  fastify.addHook('onRequest', (request, reply, done) => {
+    if (takeRequest(request.raw, reply.raw)) options.edge().admit(request, reply, done);
+    else reply.hijack();
   });
-  fastify.addHook('onRequest', (request, reply, done) => options.edge().admit(request, reply, done));
   return fastify;
 }
 
-/** Requests that are no HTTP never reach the framework: they are answered on the bare socket. */
-function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  // Trap: on a connection whose answer is under way these bytes would land in the middle of it.
-  const pending = (socket as { _httpMessage?: ServerResponse | null })._httpMessage;
-  if (pending) {
-    socket.destroy();
-    return;
-  }
-  const answer = errorFor(error.code);
-  const body = JSON.stringify(answer.body());
-  socket.end(
-    `HTTP/1.1 ${answer.status} ${REASON[answer.status]}\r\nconnection: close\r\n` +
-      `content-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-  );
-}
-
-const REASON: Readonly<Record<number, string>> = {
-  400: 'Bad Request',
-  408: 'Request Timeout',
-  431: 'Request Header Fields Too Large',
-};
-
-function errorFor(code: string | undefined): GatewayError {
-  if (code === 'HPE_HEADER_OVERFLOW') return headersTooLarge();
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return requestTimeout();
-  return malformedRequest();
+/** Only once it is sure that the body is wanted: who is refused must not be asked to send it first. */
+function sayContinue(context: EdgeContext): void {
+  const { response } = context;
+  if (response === null) return;
+  context.continueDue = false;
+  // Trap: behind an answer that is under way Node would put the interim answer in the wrong place.
+  if (response.socket !== null) response.writeContinue();
+  else
+    response.once('socket', () => {
+      if (!response.headersSent && !response.req.complete) response.writeContinue();
+    });
 }

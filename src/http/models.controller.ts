@@ -33,10 +33,12 @@ export class ModelsController {
   @Get(ROUTES.model)
   one(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
     const context = edgeContext(request.raw);
-    const id = context.resolved?.modelId ?? '';
-    if (this.routing.named(id, this.#sight(context)) === undefined) {
+    const { modelId = '', verbatimId = '' } = context.resolved ?? {};
+    const sight = this.#sight(context);
+    const id = [verbatimId, modelId].find((one) => this.routing.named(one, sight) !== undefined);
+    if (id === undefined) {
       reply.hijack();
-      sendError(reply.raw, unknownModel(printable(id)), context);
+      sendError(reply.raw, unknownModel(printable(modelId)), context);
       return;
     }
     sendJson(request, reply, this.#forms.one(id, context.form));

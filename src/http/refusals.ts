@@ -17,6 +17,11 @@ export class Refusals {
     private readonly log: GatewayLog,
   ) {}
 
+  /** Of what is no request that could be answered in the usual way. */
+  note(requestId: string, error: GatewayError): void {
+    this.log.rejected(requestId, '', error.status, error.code);
+  }
+
   send(response: ServerResponse, context: EdgeContext, error: GatewayError): void {
     const reason = rejectionReasonOf(error);
     const { caller, resolved } = context;

@@ -34,6 +34,17 @@ describe('RouteTable with the one route that there is without `routes`', () => {
   });
 
   it.each([
+    ['/v1/models/tr/', 'tr', 'tr/'],
+    ['/models/tr%2F', 'tr/', 'tr/'],
+    ['/v1/models/a//b', 'a/b', 'a//b'],
+    ['/v1/v1/models/tr/', 'tr', 'tr/'],
+    ['//v1/models/tr/', 'tr', 'tr'],
+    ['/v1/models/tr', 'tr', 'tr'],
+  ])('tells the id of %s with its slashes in order, and as it stands', (path, modelId, verbatimId) => {
+    expect(resolveEndpoint(path)).toMatchObject({ endpoint: { name: 'model' }, modelId, verbatimId });
+  });
+
+  it.each([
     '',
     '/',
     '/v1',
@@ -66,9 +77,9 @@ describe('RouteTable with the one route that there is without `routes`', () => {
         fc.constantFrom('/models/', '/v1/models/', '/', '/chat/completions'),
         (text, prefix) => {
           const path = prefix + text;
-          expect(resolveEndpoint(path.replaceAll('/', '//'))).toEqual(
-            resolveEndpoint(path.replaceAll(/\/+/g, '/')),
-          );
+          const doubled = resolveEndpoint(path.replaceAll('/', '//'));
+          const tidy = resolveEndpoint(path.replaceAll(/\/+/g, '/'));
+          expect([doubled?.endpoint, doubled?.modelId]).toEqual([tidy?.endpoint, tidy?.modelId]);
         },
       ),
     );

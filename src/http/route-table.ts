@@ -5,8 +5,10 @@ export interface ResolvedEndpoint {
   readonly endpoint: Endpoint;
   /** Null of what belongs to no route. */
   readonly route: RouteConfig | null;
-  /** For `model`: the id in the path, decoded. */
+  /** For `model`: the id in the path, its slashes in order, decoded. */
   readonly modelId: string;
+  /** The same as it stands in the path: an id may end with a slash, or hold two in a row. */
+  readonly verbatimId: string;
 }
 
 /** Clients get base urls wrong: what has no route of its own is looked for here. */
@@ -37,7 +39,8 @@ export class RouteTable {
         this.#remember(base + ADDED + path);
       }
     }
-    for (const [path, endpoint] of OPERATIONAL) this.#exact.set(path, { endpoint, route: null, modelId: '' });
+    for (const [path, endpoint] of OPERATIONAL)
+      this.#exact.set(path, { endpoint, route: null, modelId: '', verbatimId: '' });
   }
 
   /** Of a path without its query; undefined where there is nothing. */
@@ -54,7 +57,10 @@ export class RouteTable {
     const segments = path.split('/').filter((segment) => segment !== '');
     if (segments.some(isDotSegment)) return undefined;
     const normal = `/${segments.join('/')}`;
-    return this.#exact.get(normal) ?? this.#find(normal);
+    const found = this.#exact.get(normal) ?? this.#find(normal);
+    if (found?.endpoint !== MODEL || path === normal) return found;
+    const verbatim = this.#find(path);
+    return verbatim?.route === found.route ? { ...found, verbatimId: verbatim.modelId } : found;
   }
 
   #find(path: string): ResolvedEndpoint | undefined {
@@ -71,10 +77,10 @@ export class RouteTable {
 
 function inRoute(route: RouteConfig, rest: string): ResolvedEndpoint | undefined {
   const endpoint = ROUTED.get(rest);
-  if (endpoint !== undefined) return { endpoint, route, modelId: '' };
-  return rest.startsWith(MODELS) && rest.length > MODELS.length
-    ? { endpoint: MODEL, route, modelId: decoded(rest.slice(MODELS.length)) }
-    : undefined;
+  if (endpoint !== undefined) return { endpoint, route, modelId: '', verbatimId: '' };
+  if (!rest.startsWith(MODELS) || rest.length === MODELS.length) return undefined;
+  const modelId = decoded(rest.slice(MODELS.length));
+  return { endpoint: MODEL, route, modelId, verbatimId: modelId };
 }
 
 /** Also percent-encoded: whoever decodes later would climb up. */

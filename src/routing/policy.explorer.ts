@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DiscoveryService, Reflector } from '@nestjs/core';
-import { PluginSetupError } from '../common/errors/plugin-setup-error.js';
+import { PluginSetupError, registeredTwice } from '../common/errors/plugin-setup-error.js';
+import type { ConfigPath } from '../common/text/config-path.js';
 import { printable } from '../common/text/mask.js';
 import { ROUTING_POLICY_METADATA, type RoutingPolicy } from '../contracts/routing-policy.js';
 
@@ -15,14 +16,13 @@ export class PolicyExplorer {
   ) {}
 
   /** `path` is where the file names it. Throws, with a text for people, for a name that nobody registered. */
-  policy(name: string, path: string): RoutingPolicy {
+  policy(name: string, path: ConfigPath): RoutingPolicy {
     const policies = (this.#policies ??= this.#explore());
     const policy = policies.get(name);
     if (policy !== undefined) return policy;
     const known = ['listed', ...policies.keys()].sort().join(', ');
-    throw new PluginSetupError(
-      `${path}: no routing policy has the name "${printable(name, 60)}"; known: ${known}`,
-    );
+    const message = `no routing policy has the name "${printable(name, 60)}"; known: ${known}`;
+    throw new PluginSetupError([{ path, message }]);
   }
 
   #explore(): ReadonlyMap<string, RoutingPolicy> {
@@ -32,9 +32,7 @@ export class PolicyExplorer {
       const name = this.reflector.get<string | undefined>(ROUTING_POLICY_METADATA, metatype);
       if (name === undefined || found.get(name) === instance) continue;
       if (found.has(name) || name === 'listed') {
-        throw new PluginSetupError(
-          `two routing policies are registered as "${name}"; give one of them another name in @RegisterRoutingPolicy`,
-        );
+        throw new PluginSetupError([{ path: [], message: registeredTwice('policy', name) }]);
       }
       found.set(name, instance as RoutingPolicy);
     }

@@ -51,7 +51,7 @@ export class RoutingService implements OnModuleInit {
   onModuleInit(): void {
     for (const [i, model] of this.#config.models.entries()) {
       const policy =
-        model.order === 'listed' ? null : this.policies.policy(model.order, `models[${i}].order`);
+        model.order === 'listed' ? null : this.policies.policy(model.order, ['models', i, 'order']);
       const route = this.#compile(model, policy);
       if (route !== null) this.#routes.set(model.name, route);
     }

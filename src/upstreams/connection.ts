@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import { Client, type Dispatcher, type buildConnector } from 'undici';
+import { InterimFilter } from './interim-filter.js';
 
 export interface ConnectionOptions {
   readonly origin: string;
@@ -19,6 +20,7 @@ export class Connection {
   readonly #client: Client;
   #socket: Socket | null = null;
   #socketError: Error | null = null;
+  #filter: InterimFilter | null = null;
 
   /** `openedAt` is monotonic. */
   constructor(
@@ -49,8 +51,14 @@ export class Connection {
     return this.#socketError;
   }
 
+  /** Whether an interim answer came to the present request, or the beginning of one. */
+  get interimSeen(): boolean {
+    return this.#filter?.seen === true;
+  }
+
   /** Throws for a path or a header that HTTP cannot carry. */
   dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
+    this.#filter?.expectAnswer();
     this.#client.dispatch(options, handler);
   }
 
@@ -78,6 +86,7 @@ export class Connection {
     };
     const connected: buildConnector.Callback = (...result) => {
       const [error, ready] = result;
+      if (error === null) this.#filter = new InterimFilter(ready as Socket, this.options.headLimitBytes);
       // Inside a tunnel runs a socket of its own: its errors are told there, its end with the one that is watched.
       if (error === null && ready !== this.#socket) ready.on('error', noteError);
       callback(...result);

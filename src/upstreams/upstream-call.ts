@@ -87,7 +87,7 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
 
   /** True when any byte of an answer has come. */
   get answered(): boolean {
-    return this.#sawByte;
+    return this.#sawByte || this.#connection.interimSeen;
   }
 
   /** True when the request, or a part of it, has left on a connection that stood. */
@@ -121,7 +121,6 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
     status: number,
     headers: UpstreamHeaders,
   ): void {
-    // Trap: also called for 1xx other than 100.
     if (status < 200 || this.#done) return;
     // It is never sent again: its bytes need not live as long as a stream.
     this.request = null;
@@ -161,7 +160,7 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
       this.#refusal = error;
       return;
     }
-    if (this.#reused && !this.#retried && !this.#sawByte && isStaleSocketError(error)) {
+    if (this.#reused && !this.#retried && !this.answered && isStaleSocketError(error)) {
       this.#retryOnFreshSocket();
       return;
     }

@@ -44,6 +44,23 @@ describe('what is no failure (spec 01 §5)', () => {
       },
       whole,
     ],
+    [
+      '`100 Continue` that nobody asked for, among other informational heads',
+      async (_r, a) => {
+        await a.raw('HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n');
+        await a.raw('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n');
+        await a.json(200, whole);
+      },
+      whole,
+    ],
+    [
+      '`100 Continue` byte by byte',
+      async (_r, a) => {
+        for (const byte of 'HTTP/1.1 100 Continue\r\n\r\n') await a.raw(byte);
+        await a.json(200, whole);
+      },
+      whole,
+    ],
     ['a head of 16 KiB', (_r, a) => a.json(200, whole, { 'x-long': 'x'.repeat(15_900) }), whole],
   ];
   it.each(fine)('%s', async (_what, script, body) => {

@@ -104,6 +104,8 @@ describe('backoff (spec 01 §5)', () => {
   const later = (seconds: number): string => new Date(Date.now() + seconds * 1000).toUTCString();
   it.each([
     ['seconds', { 'retry-after': '30' }, 29, 30],
+    ['both, of which the milliseconds count', { 'retry-after': '50', 'retry-after-ms': '30000' }, 29, 30],
+    ['both, of which only the seconds can be read', { 'retry-after': '30', 'retry-after-ms': 'x' }, 29, 30],
     ['a date', () => ({ 'retry-after': later(30) }), 27, 30],
     ['milliseconds', { 'retry-after-ms': '12345' }, 12, 12.345],
     ['beyond the cap', { 'retry-after': '100000' }, 59, 60],

@@ -343,6 +343,17 @@ describe('a kept connection that turns out to be closed (spec 01 §5)', () => {
     expect(set.a.connections).toBe(2);
   });
 
+  it('is one where the provider had begun to answer, be it with an informational head', async () => {
+    const set = await stage({ upstreams: 2 });
+    await set.chat().end();
+    set.a.next(async (_request, answer) => {
+      await answer.raw('HTTP/1.1 100 Continue\r\n\r\n');
+      answer.destroy();
+    });
+    expect((await set.chat().end()).header('x-llm-proxy-upstream')).toBe('b');
+    expect(set.a.connections).toBe(1);
+  });
+
   it('a fresh one that closes is a failure', async () => {
     const set = await stage({ upstreams: 2 });
     set.a.onConnection = (socket) => socket.once('data', () => socket.destroy());
@@ -353,6 +364,11 @@ describe('a kept connection that turns out to be closed (spec 01 §5)', () => {
   it('reuses a connection that is alive', async () => {
     const set = await stage();
     for (let i = 0; i < 5; i++) await set.chat().end();
+    set.a.next(async (_request, answer) => {
+      await answer.raw('HTTP/1.1 100 Continue\r\n\r\n');
+      await answer.json(200, whole);
+    });
+    for (let i = 0; i < 2; i++) expect((await set.chat().end()).header('x-llm-proxy-upstream')).toBe('a');
     expect(set.a.connections).toBe(1);
   });
 });

@@ -100,6 +100,8 @@ describe('start (spec 01 §9, §10)', () => {
     expect(service.stderr.trimEnd().split('\n')).toHaveLength(1);
     expect(service.stderr).toContain(String(taken.port));
     expect(service.stderr).not.toMatch(/\n\s+at /);
+    expect(service.stdout).not.toContain('EADDRINUSE');
+    expect(service.lines.filter(({ level }) => level >= 40)).toEqual([]);
     await taken.close();
   });
 
@@ -265,6 +267,27 @@ describe('the end (spec 01 §10)', () => {
     expect(running.text).not.toContain('[DONE]');
     expect(await service.exit()).toEqual({ code: 0, signal: null });
     await up.last.closed;
+    const summary = service.lines.find(({ msg }) => msg.includes(' done result='));
+    expect(summary?.msg).toMatch(/done result=net_err status=200 .* \(cut short: shutting down\)$/);
+    expect(summary?.level).toBe(40);
+  });
+
+  it('a client that reads nothing does not prolong the grace, and nobody says that it left', async () => {
+    const up = await upstreamOf();
+    const service = await ServiceProcess.listening({ config: configFor(up.url, { shutdown_grace: 'PT1S' }) });
+    up.next(async (_r, answer) => {
+      await answer.sseHead();
+      for (let i = 0; i < 4000 && !answer.socket.destroyed; i++)
+        await answer.write(delta('x'.repeat(16_384)));
+    });
+    const deaf = service.send({ body: { ...BODY, stream: true } });
+    await deaf.head();
+    deaf.connection.socket.pause();
+    service.kill('SIGTERM');
+    expect(await service.exit()).toEqual({ code: 0, signal: null });
+    const summaries = service.lines.filter(({ msg }) => msg.includes(' done result='));
+    expect(summaries.map(({ msg }) => /result=\w+/.exec(msg)?.[0])).toEqual(['result=net_err']);
+    deaf.connection.close();
   });
 
   it('a request whose body stands still is refused after the grace', async () => {
@@ -287,15 +310,20 @@ describe('the end (spec 01 §10)', () => {
     expect(up.requests).toEqual([]);
   });
 
-  it('a second signal ends at once, exit code 1', async () => {
+  it.each([
+    ['SIGTERM', {}],
+    ['SIGINT', {}],
+    // As npm would start it where there is no terminal whose Ctrl-C could come twice.
+    ['SIGINT', { npm_lifecycle_event: 'start' }],
+  ] as const)('a second %s ends at once, exit code 1 (%o)', async (signal, environment) => {
     const up = await upstreamOf();
-    const service = await ServiceProcess.listening({ config: configFor(up.url) });
+    const service = await ServiceProcess.listening({ config: configFor(up.url), environment });
     up.next(() => {});
     const running = service.send({ body: BODY });
     await up.chat(0);
-    service.kill('SIGTERM');
-    await waitFor(async () => (await service.get('/readyz')).status === 503, 'readyz said 503');
-    service.kill('SIGTERM');
+    service.kill(signal);
+    await waitFor(() => service.stdout.includes(`${signal}, draining`), 'it drained');
+    service.kill(signal);
     expect(await service.exit()).toEqual({ code: 1, signal: null });
     await running.end();
   });

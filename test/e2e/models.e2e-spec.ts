@@ -2,7 +2,7 @@ import supertest from 'supertest';
 import { describe, expect, it } from 'vitest';
 import { stage } from '../support/stage.js';
 
-const names = ['m', 'org/model:7b', 'weird name', 'ünïcode', 'a', '10', '2'];
+const names = ['m', 'org/model:7b', 'weird name', 'ünïcode', 'a', '10', '2', 'tr/', 'x//y'];
 const withNames = {
   file: () => ({ models: names.map((name) => ({ name, upstreams: ['a'] })) }),
 };
@@ -44,6 +44,10 @@ describe('GET /v1/models (spec 01 §1)', () => {
     ['/v1/models/org%2Fmodel%3A7b', 'org/model:7b'],
     ['/v1/models/weird%20name', 'weird name'],
     ['/v1/models/%C3%BCn%C3%AFcode', 'ünïcode'],
+    ['/v1/models/tr/', 'tr/'],
+    ['/models/tr%2F', 'tr/'],
+    ['/v1/models/m/', 'm'],
+    ['/v1/models/x//y', 'x//y'],
   ])('gives one at %s', async (path, id) => {
     const { gateway } = await stage(withNames);
     const answer = await supertest(gateway.server).get(path);

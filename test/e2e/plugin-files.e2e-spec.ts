@@ -47,7 +47,7 @@ RegisterErrorClassifier({ id: 'mine' })(Mine);`;
     expect((await service.get('/healthz')).status).toBe(200);
   });
 
-  it.each([
+  const wrong: [string, object[], RegExp][] = [
     ['a bad config', [{ module: AUDIT, config: { label: 5 } }], /plugins\[0\]\.config\.label/],
     [
       'an unknown key in its config',
@@ -58,16 +58,104 @@ RegisterErrorClassifier({ id: 'mine' })(Mine);`;
     ['a package that is missing', [{ module: '@nobody/none-at-all' }], /plugins\[0\]\.module.*none-at-all/],
     ['a file that registers nothing', [{ module: './empty.mjs' }], /plugins\[0\]/],
     ['a file that throws', [{ module: './throws.mjs' }], /plugins\[0\]\.module.*throws\.mjs/],
-    ['the same one twice', [{ module: AUDIT }, { module: AUDIT }], /registered as "audit"/],
-  ])('stops the boot with one clear line: %s', async (_what, plugins, expected) => {
-    const service = new ServiceProcess({
-      config: config(plugins),
-      files: { 'empty.mjs': 'export const nothing = 1;', 'throws.mjs': "throw new Error('at load');" },
-    });
+    ['the same one twice', [{ module: AUDIT }, { module: AUDIT }], /plugins\[1\].*registered as "audit"/],
+  ];
+  const files = {
+    'empty.mjs': 'export const nothing = 1;',
+    'throws.mjs': "throw new Error('at load');",
+    'refuses.mjs': `${mine}\nMine.prototype.configure = () => { throw new Error('never with me'); };`,
+    'mine.mjs': `${mine}\nsetInterval(() => {}, 1000);\nMine.prototype.configure = () => { throw new Error('ran'); };`,
+  };
+
+  async function refused(service: ServiceProcess): Promise<string> {
     expect(await service.exit()).toEqual({ code: 1, signal: null });
-    expect(service.stderr).toMatch(expected);
     expect(service.stderr).toMatch(/^\[llm-proxy\] /);
     expect(service.stderr).not.toMatch(/\n\s+at /);
-    expect(service.stderr.trimEnd().split('\n')).toHaveLength(1);
+    return service.stderr.trimEnd();
+  }
+
+  it.each(wrong)('stops the boot with one clear line: %s', async (_what, plugins, expected) => {
+    const told = await refused(new ServiceProcess({ config: config(plugins), files }));
+    expect(told).toMatch(expected);
+    expect(told).toMatch(/ \(line 1\): /);
+    expect(told.split('\n')).toHaveLength(1);
+  });
+
+  it.each(wrong)('is found by --check in the same words: %s', async (_what, plugins) => {
+    const [start, check] = await Promise.all([
+      refused(new ServiceProcess({ config: config(plugins), files })),
+      refused(new ServiceProcess({ config: config(plugins), files, args: ['--check'] })),
+    ]);
+    expect(check).toBe(start);
+  });
+
+  const several = `
+providers: [{ id: p, url: http://127.0.0.1:1 }]
+upstreams: [{ id: a, provider: p, model: x }]
+models: [{ name: m, upstreams: [a] }]
+plugins:
+  - module: ${AUDIT}
+    config:
+      label: audit
+      more: 1
+  - module: ./missing.js
+`;
+  const names = several
+    .replace('      more: 1\n', '')
+    .replace('  - module: ./missing.js\n', 'disable:\n  - audit\n  - audti\n')
+    .replace('[a] }', '[a], order: weigthed }');
+  it.each<[string, string, string[], RegExp[]]>([
+    [
+      'modules and configs, --check',
+      several,
+      ['--check'],
+      [/plugins\[0\]\.config\.more \(line 9\): /, /plugins\[1\]\.module \(line 10\): cannot load/],
+    ],
+    [
+      'modules and configs, start',
+      several,
+      [],
+      [/plugins\[0\]\.config\.more \(line 9\): /, /plugins\[1\]\.module \(line 10\): cannot load/],
+    ],
+    [
+      'names, --check',
+      names,
+      ['--check'],
+      [
+        /models\[0\]\.order \(line 4\): .*"weighted"\?$/,
+        /disable\[1\] \(line 11\): .*"audti"; .*did you mean "audit"\?$/,
+      ],
+    ],
+    [
+      'names, start',
+      names,
+      [],
+      [
+        /models\[0\]\.order \(line 4\): .*"weighted"\?$/,
+        /disable\[1\] \(line 11\): .*"audti"; .*did you mean "audit"\?$/,
+      ],
+    ],
+  ])('all that is wrong is told at once, each with its line: %s', async (_what, text, args, expected) => {
+    const told = await refused(new ServiceProcess({ config: text, files, args }));
+    expect(told.split('\n')).toEqual(expected.map((line) => expect.stringMatching(line) as unknown));
+  });
+
+  it('a refusal of its own has a line too', async () => {
+    const told = await refused(
+      new ServiceProcess({ config: config([{ module: './refuses.mjs', config: {} }]), files }),
+    );
+    expect(told).toMatch(
+      / plugins\[0\]\.config \(line 1\): plugin "mine" refused its config: never with me$/,
+    );
+  });
+
+  it('--check runs no plugin, and ends whatever a module began when it was loaded', async () => {
+    const service = new ServiceProcess({
+      config: config([{ module: './mine.mjs' }]),
+      files,
+      args: ['--check'],
+    });
+    expect(await service.exit()).toEqual({ code: 0, signal: null });
+    expect([service.stderr, service.stdout]).toEqual(['', expect.stringContaining('config ok')]);
   });
 });

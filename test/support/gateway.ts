@@ -54,7 +54,14 @@ export class TestGateway {
     const app = await createApp({
       config: loaded.config,
       plugins: options.plugins ?? [],
-      environment: { configPath: '', logLevel, logFormat: 'json', variables, warnings: [] },
+      environment: {
+        configPath: '',
+        logLevel,
+        logFormat: 'json',
+        variables,
+        npmInTerminal: false,
+        warnings: [],
+      },
       logger: createRootLogger({ level: logLevel, format: 'json', destination: { write } }),
     });
     watchServer(app.getHttpServer());

@@ -5,6 +5,9 @@ import { GatewayError } from './gateway-error.js';
 
 const invalidRequest = 'invalid_request_error';
 
+/** After these nothing on the connection can be trusted, or is waited for. */
+const CLOSE = { connection: 'close' } as const;
+
 export const invalidJson = (reason: string): GatewayError =>
   new GatewayError({
     status: 400,
@@ -96,6 +99,7 @@ export const malformedRequest = (): GatewayError =>
     code: 'malformed_request',
     type: invalidRequest,
     message: 'The request is not valid HTTP/1.1.',
+    headers: CLOSE,
   });
 
 export const headersTooLarge = (): GatewayError =>
@@ -104,6 +108,7 @@ export const headersTooLarge = (): GatewayError =>
     code: 'headers_too_large',
     type: invalidRequest,
     message: 'The request headers are too large.',
+    headers: CLOSE,
   });
 
 export const requestTimeout = (): GatewayError =>
@@ -112,6 +117,43 @@ export const requestTimeout = (): GatewayError =>
     code: 'request_timeout',
     type: invalidRequest,
     message: 'The request did not arrive in time.',
+    headers: CLOSE,
+  });
+
+export const unsupportedVersion = (): GatewayError =>
+  new GatewayError({
+    status: 505,
+    code: 'unsupported_http_version',
+    type: invalidRequest,
+    message: 'This service speaks HTTP/1.1 and HTTP/1.0.',
+    headers: CLOSE,
+  });
+
+export const invalidHost = (): GatewayError =>
+  new GatewayError({
+    status: 400,
+    code: 'invalid_host',
+    type: invalidRequest,
+    message: 'The request must have one valid Host header.',
+    headers: CLOSE,
+  });
+
+export const unsupportedTransferCoding = (): GatewayError =>
+  new GatewayError({
+    status: 501,
+    code: 'unsupported_transfer_encoding',
+    type: invalidRequest,
+    message: 'The only transfer encoding that this service understands is chunked.',
+    headers: CLOSE,
+  });
+
+export const unknownExpectation = (): GatewayError =>
+  new GatewayError({
+    status: 417,
+    code: 'unknown_expectation',
+    type: invalidRequest,
+    message: 'The only expectation that this service can meet is 100-continue.',
+    headers: CLOSE,
   });
 
 export const invalidHeader = (): GatewayError =>

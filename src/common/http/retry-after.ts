@@ -1,15 +1,17 @@
 /**
- * How long a provider asks to be left alone, in ms; undefined where it does not say so readably.
- * `retry-after-ms` wins; `Retry-After` is seconds (fractions are seen in the wild) or an HTTP date (RFC 9110 §10.2.3).
- * `wallClockMs` only serves to read a date.
+ * How long a provider asks to be left alone, in ms; undefined where it does not say so readably. One rule: of
+ * `retry-after-ms` and `Retry-After`, in this order, the first that can be read counts alone, be it the shorter one.
+ * `Retry-After` is seconds (fractions are seen in the wild) or an HTTP date (RFC 9110 §10.2.3); `wallClockMs` only
+ * serves to read a date.
  */
 export function retryAfterMs(
   header: (name: string) => string | undefined,
   wallClockMs: () => number,
 ): number | undefined {
-  const milliseconds = plainNumber(header('retry-after-ms'));
-  if (milliseconds !== undefined) return milliseconds;
-  const value = header('retry-after');
+  return plainNumber(header('retry-after-ms')) ?? standardMs(header('retry-after'), wallClockMs);
+}
+
+function standardMs(value: string | undefined, wallClockMs: () => number): number | undefined {
   if (value === undefined) return undefined;
   const seconds = plainNumber(value);
   if (seconds !== undefined) return seconds * 1000;

@@ -216,7 +216,7 @@ function buildPlugin({ index, section }: Entry<PluginSection>, origin: Origin): 
   return {
     module: relative ? resolve(origin.directory ?? '', module) : module,
     config: section.config ?? null,
-    path: `plugins[${index}]`,
+    path: ['plugins', index],
   };
 }
 

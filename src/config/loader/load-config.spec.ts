@@ -173,8 +173,8 @@ describe('defaults and inheritance', () => {
       }),
     );
     expect(config.plugins).toEqual([
-      { module: '@a/b', config: null, path: 'plugins[0]' },
-      { module: './c.js', config: { d: 1 }, path: 'plugins[1]' },
+      { module: '@a/b', config: null, path: ['plugins', 0] },
+      { module: './c.js', config: { d: 1 }, path: ['plugins', 1] },
     ]);
     expect([config.disable, config.server.cors]).toEqual([
       ['think-tags'],

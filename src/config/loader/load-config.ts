@@ -5,7 +5,7 @@ import { buildConfig, type Origin } from './build-config.js';
 import type { ConfigProblem } from './config-problem.js';
 import { readSource } from './config-source.js';
 import { readFileText } from './file-text.js';
-import { Findings } from './findings.js';
+import { Findings, type LineOf } from './findings.js';
 import { NetworkReader } from './network-settings.js';
 import { deepFreeze, isPlainObject } from './plain-object.js';
 import { checkQueues } from './queue-checks.js';
@@ -28,7 +28,13 @@ export interface LoadOptions {
 export type ConfigInput = { readonly path: string } | { readonly text: string; readonly directory?: string };
 
 export type LoadResult =
-  | { readonly ok: true; readonly config: GatewayConfig; readonly warnings: readonly ConfigProblem[] }
+  | {
+      readonly ok: true;
+      readonly config: GatewayConfig;
+      readonly warnings: readonly ConfigProblem[];
+      /** For problems that are found later. Holds the text of the file: not to be kept. */
+      readonly lineOf: LineOf;
+    }
   | {
       readonly ok: false;
       readonly problems: readonly ConfigProblem[];
@@ -84,5 +90,5 @@ function loadText(
   checkRecovery(entries, findings);
   checkStreams(entries, findings);
   const config = deepFreeze(buildConfig(entries, network, origin));
-  return { ok: true, config, warnings: findings.warnings };
+  return { ok: true, config, warnings: findings.warnings, lineOf: source.lineOf };
 }

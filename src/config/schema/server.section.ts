@@ -39,7 +39,7 @@ export class ServerSection {
     rule: duration,
     tolerated: true,
     default: 'PT30S',
-    description: 'How long running exchanges may go on after SIGTERM.',
+    description: 'How long running exchanges may go on after SIGTERM, last words to their clients included.',
   })
   shutdown_grace?: unknown;
 

@@ -166,14 +166,16 @@ export class GatewayLog {
       status: number;
       durationMs: number;
       attempts: readonly AttemptRecord[];
+      /** Stands in brackets. */
+      remark?: string;
     },
     slots: string,
     summary: object = {},
   ): void {
     const { model, upstream } = target;
-    const { result, status } = outcome;
+    const { result, status, remark = '' } = outcome;
     const duration = Math.round(outcome.durationMs);
-    const line = `chat model=${model} upstream=${upstream} done result=${result} status=${status} duration=${duration}ms active[${upstream}]=${slots}`;
+    const line = `chat model=${model} upstream=${upstream} done result=${result} status=${status} duration=${duration}ms active[${upstream}]=${slots}${remark === '' ? '' : ` (${remark})`}`;
     const fields = {
       request_id: requestId,
       result,

@@ -1,0 +1,92 @@
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import {
+  headersTooLarge,
+  malformedRequest,
+  requestTimeout,
+  wrongMethod,
+} from '../common/errors/catalogue.js';
+import type { GatewayError } from '../common/errors/gateway-error.js';
+import { takeNoMore } from './connection-end.js';
+import { edgeContext } from './edge-context.js';
+import type { EdgeService } from './edge.service.js';
+import { sendError } from './error-response.js';
+
+/**
+ * Answers what the parser refuses, which never reaches the framework, and closes the connection. What was asked before
+ * gets its answer first. Lives as long as the server.
+ */
+export class ClientErrors {
+  constructor(private readonly edge: () => EdgeService) {}
+
+  /** The parser gave up on a connection, or a request did not arrive in time. May be told again for later bytes. */
+  refuse(error: NodeJS.ErrnoException, socket: Socket): void {
+    if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) {
+      socket.destroy();
+      return;
+    }
+    const last = takeNoMore(socket);
+    if (last === null) return;
+    const answer = errorFor(error.code);
+    if (last === undefined) {
+      this.#answerBare(socket, answer);
+      return;
+    }
+    const context = edgeContext(last);
+    const { reader, response } = context;
+    if (last.complete) {
+      after(response, () => this.#answerBare(socket, answer));
+      return;
+    }
+    // The trouble is in the body of this request: the answer is its own, unless it has one already.
+    if (reader !== null) reader.refuse(answer);
+    else if (response !== null) sendError(response, answer, context);
+    after(response, () => socket.destroySoon());
+  }
+
+  /** CONNECT: no tunnels here. Trap: Node has let go of the connection, so a running answer could not go on. */
+  refuseTunnel(socket: Socket): void {
+    socket.on('error', () => {});
+    const last = takeNoMore(socket);
+    if (last === null || (last && isPending(edgeContext(last).response))) {
+      socket.destroy();
+      return;
+    }
+    socket.resume();
+    this.#answerBare(socket, wrongMethod('GET, HEAD, POST'));
+  }
+
+  #answerBare(socket: Socket, answer: GatewayError): void {
+    if (!socket.writable) return;
+    const body = JSON.stringify(answer.body());
+    const headers = { ...answer.headers, connection: 'close' };
+    let head = `HTTP/1.1 ${answer.status} ${REASON[answer.status]}\r\nx-request-id: ${this.edge().refusedUnread(answer)}\r\n`;
+    for (const [name, value] of Object.entries(headers)) head += `${name}: ${value}\r\n`;
+    head += `content-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n`;
+    socket.write(head + body);
+    socket.destroySoon();
+  }
+}
+
+function isPending(response: ServerResponse | null): boolean {
+  return response !== null && !response.writableFinished;
+}
+
+/** When the answer has left, or at once where it has. */
+function after(response: ServerResponse | null, then: () => void): void {
+  if (response === null || response.writableFinished) then();
+  else response.once('finish', then);
+}
+
+const REASON: Readonly<Record<number, string>> = {
+  400: 'Bad Request',
+  405: 'Method Not Allowed',
+  408: 'Request Timeout',
+  431: 'Request Header Fields Too Large',
+};
+
+function errorFor(code: string | undefined): GatewayError {
+  if (code === 'HPE_HEADER_OVERFLOW') return headersTooLarge();
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return requestTimeout();
+  return malformedRequest();
+}

@@ -1,0 +1,48 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { edgeContext } from './edge-context.js';
+
+/** How long what a client still sends is read away after its last answer. */
+const LINGER_MS = 1000;
+
+const LAST = Symbol('llm-proxy:last-request');
+
+/** The request that came last on a connection; null once no more are taken. */
+type MarkedSocket = Socket & { [LAST]?: IncomingMessage | null };
+
+/** Notes a request as the last one of its connection. False where that is being closed: then it is left alone. */
+export function takeRequest(request: IncomingMessage, response: ServerResponse): boolean {
+  const socket = request.socket as MarkedSocket;
+  if (socket[LAST] === null) return false;
+  socket[LAST] = request;
+  edgeContext(request).response = response;
+  return true;
+}
+
+/**
+ * Takes no more requests on this connection, and lets its end be one that loses no answer. Gives the request that came
+ * last; undefined where none came, null where this was said before. Trap: a socket that is closed while bytes of the
+ * client are unread is reset, and the reset throws away the answer that the client has not read yet.
+ */
+export function takeNoMore(socket: Socket): IncomingMessage | null | undefined {
+  const marked = socket as MarkedSocket;
+  const last = marked[LAST];
+  marked[LAST] = null;
+  // Node's HTTP server ends connections by this method, and so do we.
+  if (last !== null) socket.destroySoon = () => closeGently(socket);
+  return last;
+}
+
+function closeGently(socket: Socket): void {
+  if (socket.destroyed) return;
+  const destroy = () => void socket.destroy();
+  socket.end();
+  if (socket.readableEnded) {
+    if (socket.writableFinished) destroy();
+    else socket.once('finish', destroy);
+    return;
+  }
+  const timer = setTimeout(destroy, LINGER_MS);
+  socket.once('end', destroy);
+  socket.once('close', () => clearTimeout(timer));
+}
