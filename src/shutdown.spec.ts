@@ -5,6 +5,7 @@ import type { EdgeContext } from './http/edge-context.js';
 import { OpenRequests } from './http/open-requests.js';
 import { ServiceState } from './http/service-state.js';
 import { shutDown } from './shutdown.js';
+import { ConcurrencyService } from './upstreams/concurrency/concurrency.service.js';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -13,6 +14,7 @@ function service() {
   const open = new OpenRequests();
   const state = new ServiceState();
   const happened: [what: string, atMs: number][] = [];
+  let lineClosed = false;
   const begin = Date.now();
   const note = (what: string) => void happened.push([what, Date.now() - begin]);
   const running = { giveUpAll: () => note('gave up') };
@@ -20,9 +22,10 @@ function service() {
     [OpenRequests, open],
     [ServiceState, state],
     [RunningExchanges, running],
+    [ConcurrencyService, { close: () => void (lineClosed = true) }],
   ]);
   const app = { get: (type: unknown) => parts.get(type), close: async () => note('closed') };
-  return { app: app as unknown as INestApplication, open, state, happened };
+  return { app: app as unknown as INestApplication, open, state, happened, lineClosed: () => lineClosed };
 }
 
 const request = (): EdgeContext => ({ reader: null }) as unknown as EdgeContext;
@@ -34,10 +37,10 @@ describe('shutDown', () => {
     [300, 250],
     [50, 0],
   ])('fits into a grace of %i ms when a client never takes its last words', async (graceMs, gaveUpMs) => {
-    const { app, open, state, happened } = service();
+    const { app, open, state, happened, lineClosed } = service();
     open.enter(request());
     const ended = shutDown(app, graceMs);
-    expect(state.draining).toBe(true);
+    expect([state.draining, lineClosed()]).toEqual([true, true]);
     await vi.runAllTimersAsync();
     await ended;
     expect(happened).toEqual([
