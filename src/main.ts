@@ -11,6 +11,8 @@ if (major < OLDEST_MAJOR || (major === OLDEST_MAJOR && minor < OLDEST_MINOR)) {
   );
   process.exit(1);
 }
+const { restartWithSmallYoungGeneration } = await import('./config/young-generation.js');
+restartWithSmallYoungGeneration();
 module.enableCompileCache?.();
 const { run } = await import('./bootstrap.js');
 await run(process.argv.slice(2));
