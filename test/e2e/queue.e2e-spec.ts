@@ -1,5 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { completion } from '../support/answers.js';
+import { bearer, consumer } from '../support/consumers.js';
 import { holdAnswers, queued, say } from '../support/held-answers.js';
 import { RawConnection } from '../support/raw-client.js';
 import { ServiceProcess } from '../support/process.js';
@@ -252,6 +253,48 @@ describe('x-llm-proxy-priority', () => {
     held.release();
     for (const answer of [low, high]) expect((await answer?.end())?.status).toBe(200);
     expect(held.order).toEqual(['first', 'low', 'high']);
+  });
+});
+
+describe('consumers', () => {
+  /** Requests are named after their consumer: `red1`, `blue2`. */
+  const byName = (name: string) => bearer(name.replace(/\d.*$/, ''));
+  const together = (priorities: Readonly<Record<string, number>>) =>
+    line(QUEUE, {
+      file: () => ({
+        consumers: Object.entries(priorities).map(([id, priority]) => consumer(id, { priority })),
+      }),
+    });
+
+  it('take turns inside a priority, the higher one first, each in order of arrival', async () => {
+    const set = await together({ red: 0, blue: 0, green: 0, boss: 10 });
+    const held = holdAnswers(set.a);
+    const first = set.chat(say('first'), { headers: bearer('green') });
+    await waitFor(() => held.order.length === 1, 'the first runs');
+    const names = ['red1', 'red2', 'red3', 'blue1', 'blue2', 'green1', 'boss1', 'boss2'];
+    const answers = await lineUp(set, names, byName);
+    held.release();
+    for (const answer of [first, ...answers]) expect((await answer.end()).status).toBe(200);
+    expect(held.order).toEqual([
+      'first',
+      ...['boss1', 'boss2'],
+      ...['red1', 'blue1', 'green1', 'red2', 'blue2', 'red3'],
+    ]);
+  });
+
+  it('may lower the priority of a request, not raise it', async () => {
+    const set = await together({ boss: 10, red: 5 });
+    const held = holdAnswers(set.a);
+    const first = set.chat(say('first'), { headers: bearer('red') });
+    await waitFor(() => held.order.length === 1, 'the first runs');
+    const asked: Readonly<Record<string, string>> = { red1: '1000', boss1: '4', boss2: '-1000' };
+    const answers = await lineUp(set, ['boss2', 'boss1', 'red1'], (name) => ({
+      ...byName(name),
+      'x-llm-proxy-priority': asked[name],
+    }));
+    held.release();
+    for (const answer of [first, ...answers]) expect((await answer.end()).status).toBe(200);
+    expect(held.order).toEqual(['first', 'red1', 'boss1', 'boss2']);
   });
 });
 
