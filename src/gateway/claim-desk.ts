@@ -3,6 +3,7 @@ import type { Clock } from '../common/time/clock.js';
 import { CLOCK } from '../contracts/ports.js';
 import { GatewayLog } from '../observability/log/gateway-log.js';
 import type { Candidate } from '../routing/candidate.js';
+import { isClosed } from '../upstreams/concurrency/claimable.js';
 import { type Claim, ConcurrencyService } from '../upstreams/concurrency/concurrency.service.js';
 import { mayWait } from '../upstreams/concurrency/may-wait.js';
 import type { Unserved, UnservedReason, Waiter } from '../upstreams/concurrency/waiter.js';
@@ -33,7 +34,8 @@ export class ClaimDesk {
   ): ClaimResult | Promise<ClaimResult> {
     if (mayWait(exchange.model)) exchange.waiter ??= this.#waiterOf(exchange);
     const { model, waiter } = exchange;
-    const home = model.affinityWaitMs > 0 && tried === null ? homeOf(exchange, candidates) : null;
+    const home =
+      model.affinityWaitMs > 0 && tried === null ? homeOf(exchange, candidates, this.clock.now()) : null;
     if (home !== null && waiter !== null) return this.#claimHome(exchange, home, waiter, candidates);
     return this.#claimAny(exchange, candidates, tried);
   }
@@ -110,8 +112,22 @@ export class ClaimDesk {
 /** After these nothing else is to be tried. */
 const ENDS_IT: ReadonlySet<UnservedReason> = new Set(['left', 'shutting_down']);
 
-/** The upstream that served the conversation before, where it is the first choice, and nothing is to be waited out before. */
-function homeOf({ attachment }: GatewayExchange, candidates: readonly Candidate[]): Candidate | null {
+/**
+ * The upstream that served the conversation before, where it is worth waiting for: it does not rest, nothing is to be waited
+ * out before, and no better tier has a free slot.
+ */
+function homeOf(
+  { attachment }: GatewayExchange,
+  candidates: readonly Candidate[],
+  now: number,
+): Candidate | null {
   const home = attachment?.home ?? null;
-  return home !== null && home === candidates[0] && home.entry.spill === null ? home : null;
+  // Trap: claimed alone, one that rests would take a trial before all that are healthy.
+  if (home === null || home.entry.spill !== null || isClosed(home, now)) return null;
+  for (const candidate of candidates) {
+    if (candidate === home) return home;
+    const { seat, slots } = candidate.upstream;
+    if (!isClosed(candidate, now) && (seat ?? slots).free) return null;
+  }
+  return null;
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { completion, delta, DONE, event, finish } from '../support/answers.js';
 import type { RawAnswer } from '../support/raw-client.js';
 import { stage, type Stage, type StageOptions } from '../support/stage.js';
-import { gate } from '../support/wait-for.js';
+import { gate, waitFor } from '../support/wait-for.js';
 
 const attached: StageOptions = {
   upstreams: 2,
@@ -189,6 +189,61 @@ describe('affinity: session', () => {
     await whileBusy(set, () => set.chat(turn(0)).end());
     expect(told(await set.chat(turn(1)).end())).toEqual(['a', undefined]);
     expect(await outcomes(set)).toEqual({});
+  });
+});
+
+describe('affinity_wait, where there are tiers and rests', () => {
+  const tiers = {
+    affinity: 'session',
+    affinity_wait: 'PT20S',
+    upstreams: [
+      { upstream: 'a', tier: 1 },
+      { upstream: 'b', tier: 2 },
+      { upstream: 'c', tier: 2 },
+    ],
+  };
+  const resting = { backoff: 'PT10M', probe_interval: 'PT0S' };
+
+  it('waits for an upstream of a worse tier while the better one rests, and not while it is free', async () => {
+    const set = await stage({ ...attached, upstreams: 3, provider: resting, model: tiers });
+    set.a.next((_r, answer) => answer.error(503, { 'retry-after': '300' }));
+    set.b.next((_r, answer) => answer.error(503));
+    // From here on `a` rests.
+    expect(told(await set.chat(turn(0)).end())).toEqual(['c', 'new']);
+    const busy = gate();
+    set.c.next(async (_r, answer) => {
+      await busy.opened;
+      await answer.json(200, completion());
+    });
+    const first = set.chat(turn(1));
+    await set.c.chat(1);
+    const second = set.chat({ messages: [...turn(1).messages, { role: 'user', content: 'and?' }] });
+    await waitFor(
+      async () => (await set.gateway.metrics()).sum('llm_proxy_queue_depth', { model: 'm' }) === 1,
+      'the second turn waits',
+    );
+    busy.open();
+    await first.end();
+    expect(told(await second.end())).toEqual(['c', 'hit']);
+    expect(set.b.chats).toHaveLength(1);
+  });
+
+  it('takes no trial of a resting upstream while another one is healthy', async () => {
+    const set = await stage({
+      ...attached,
+      provider: { backoff: { base: 'PT3S', cap: 'PT10M' }, recovery: 'half_open' },
+      model: { affinity: 'session', affinity_wait: 'PT20S' },
+    });
+    expect(told(await set.chat(turn(0)).end())).toEqual(['a', 'new']);
+    set.a.next((_r, answer) => answer.error(503));
+    await set.chat(turn(0, 'y')).end();
+    await waitFor(async () => {
+      const cooling = (await set.gateway.metrics()).sum('llm_proxy_upstream_cooling_seconds', {
+        upstream: 'a',
+      });
+      return cooling < 1.45;
+    }, 'the time for trials has come');
+    expect(told(await set.chat(turn(1)).end())).toEqual(['b', 'moved']);
   });
 });
 
