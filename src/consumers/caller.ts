@@ -2,9 +2,19 @@ import type { Labels } from '../common/selector/label-selector.js';
 import type { ConsumerConfig, ConsumerKeyConfig } from '../config/access-config.js';
 import type { Consumer } from '../contracts/consumer.js';
 
+/** A request that waits for a place of its consumer. */
+export interface WaitsForPlace {
+  /** Higher first. */
+  readonly priority: number;
+  /** The place is its own now. */
+  handOver(): void;
+}
+
 /** The requests of one consumer that run at this moment, over all its keys. Never negative. */
 export class ConsumerSlots {
   #running = 0;
+  /** In the order in which they came. */
+  readonly #waiting = new Set<WaitsForPlace>();
 
   constructor(
     /** ≥ 1, or Infinity. */
@@ -22,10 +32,26 @@ export class ConsumerSlots {
     return true;
   }
 
-  /** Once for each `take` that was true. */
+  /** Once for each place that was taken, or handed over. Goes to the first of the highest priority that waits. */
   giveBack(): void {
     if (this.#running === 0) throw new Error('a place of a consumer was given back twice');
-    this.#running--;
+    let next: WaitsForPlace | null = null;
+    for (const one of this.#waiting) if (next === null || one.priority > next.priority) next = one;
+    if (next === null) {
+      this.#running--;
+      return;
+    }
+    this.#waiting.delete(next);
+    next.handOver();
+  }
+
+  wait(request: WaitsForPlace): void {
+    this.#waiting.add(request);
+  }
+
+  /** It waits no longer; nothing where it does not. */
+  leave(request: WaitsForPlace): void {
+    this.#waiting.delete(request);
   }
 }
 

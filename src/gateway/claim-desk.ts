@@ -32,7 +32,7 @@ export class ClaimDesk {
     candidates: readonly Candidate[],
     tried: ReadonlySet<Upstream> | null,
   ): ClaimResult | Promise<ClaimResult> {
-    if (mayWait(exchange.model)) exchange.waiter ??= this.#waiterOf(exchange);
+    if (mayWait(exchange.model)) exchange.waiter ??= this.waiterOf(exchange);
     const { model, waiter } = exchange;
     const home =
       model.affinityWaitMs > 0 && tried === null ? homeOf(exchange, candidates, this.clock.now()) : null;
@@ -62,14 +62,15 @@ export class ClaimDesk {
     const waiting = this.concurrency.waitFor(home, waiter, limitMs);
     if (waiting !== null) {
       const result = await (waiting.result instanceof Promise
-        ? this.#attend(exchange, waiting.result)
+        ? this.attend(exchange, waiting.result)
         : waiting.result);
       if (!('unserved' in result) || ENDS_IT.has(result.unserved)) return result;
     }
     return await this.#claimAny(exchange, candidates, null);
   }
 
-  #waiterOf(exchange: GatewayExchange) {
+  /** Null where its model has no queue. */
+  waiterOf(exchange: GatewayExchange): Waiter | null {
     return this.concurrency.waiterFor(exchange.model, {
       bytes: exchange.body.byteLength,
       ...standingOf(exchange),
@@ -87,13 +88,11 @@ export class ClaimDesk {
     const waiting = this.concurrency.wait(candidates, tried, exchange.waiter, limitMs, !begun);
     if (waiting === null) return null;
     exchange.waiter = waiting.waiter;
-    return waiting.result instanceof Promise ? this.#attend(exchange, waiting.result) : waiting.result;
+    return waiting.result instanceof Promise ? this.attend(exchange, waiting.result) : waiting.result;
   }
 
-  async #attend(
-    exchange: GatewayExchange,
-    result: Promise<Claim<Candidate> | Unserved>,
-  ): Promise<Claim<Candidate> | Unserved> {
+  /** Waits as long as the client stays. */
+  async attend<T>(exchange: GatewayExchange, result: Promise<T>): Promise<T> {
     const { waiter } = exchange;
     if (waiter === null) return result;
     const position = waiter.position();

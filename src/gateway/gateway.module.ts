@@ -24,6 +24,7 @@ import { PluginExplorer } from './plugin.explorer.js';
 import { PluginGuard } from './plugin.guard.js';
 import { QuotaDesk } from './quota-desk.js';
 import { GatewayProbeSender } from './probe.sender.js';
+import { ConsumerDesk } from './consumer-desk.js';
 import { Resolution } from './resolution.js';
 import { RunningExchanges } from './running-exchanges.js';
 import { UpstreamAttempts } from './upstream-attempts.js';
@@ -55,6 +56,7 @@ import { UpstreamAttempts } from './upstream-attempts.js';
     PluginExplorer,
     PluginGuard,
     QuotaDesk,
+    ConsumerDesk,
     Resolution,
     RunningExchanges,
     UpstreamAttempts,

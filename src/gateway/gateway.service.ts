@@ -87,6 +87,8 @@ export class GatewayService {
       const { deadlineMs } = route.model;
       if (deadlineMs > 0) exchange.deadlineAt = this.clock.now() + deadlineMs;
       out = withHeartbeat(exchange, sink);
+      const waiting = this.resolution.consumerLimits(exchange);
+      if (waiting !== null) await waiting;
       if (this.pipelines.onRequest !== null) await this.#requestStages(exchange, this.pipelines.onRequest);
       let plan = this.routing.plan(route, exchange, exchange.sight);
       if (plan.model.affinity) plan = this.affinity.attach(exchange, plan);

@@ -1,11 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { IncomingHttpHeaders } from 'node:http';
-import {
-  consumerBusy,
-  invalidMetricsToken,
-  routeNotAllowed,
-  unsupportedProtocol,
-} from '../common/errors/access-errors.js';
+import { invalidMetricsToken, routeNotAllowed, unsupportedProtocol } from '../common/errors/access-errors.js';
 import {
   missingModel,
   shuttingDown,
@@ -27,10 +22,9 @@ import { isSameKey } from '../consumers/key-digest.js';
 import { ConsumerRegistry } from '../consumers/consumer.registry.js';
 import { IssuedIds } from '../consumers/issued-ids.js';
 import type { ModelRoute } from '../routing/model-route.js';
-import { QuotaRegistry } from '../quotas/quota.registry.js';
 import { RoutingService } from '../routing/routing.service.js';
 import type { Sight } from '../routing/sight.js';
-import { QuotaDesk } from './quota-desk.js';
+import { ConsumerDesk } from './consumer-desk.js';
 import type { GatewayExchange } from './gateway-exchange.js';
 
 /** What keeps an endpoint: the keys of consumers where there are any, `server.metrics_token`, or nothing. */
@@ -65,7 +59,7 @@ export interface Arrival {
 /**
  * Who gets what, step by step. The order is part of the API (docs/access.md): what a client learns first must not depend
  * on what comes later. Before the body: draining, path, method, preflight, key, route. With it: model, protocol, issued
- * ids, limits of the consumer. Health and load are the business of the claim.
+ * ids; then the limits of the consumer. Health and load are the business of the claim.
  */
 @Injectable()
 export class Resolution {
@@ -76,8 +70,7 @@ export class Resolution {
     private readonly consumers: ConsumerRegistry,
     private readonly routing: RoutingService,
     private readonly issued: IssuedIds,
-    private readonly quotas: QuotaRegistry,
-    private readonly desk: QuotaDesk,
+    private readonly limits: ConsumerDesk,
     @Inject(WALL_CLOCK) private readonly wallClock: WallClock,
   ) {
     this.#token = store.current.server.metricsToken;
@@ -95,24 +88,25 @@ export class Resolution {
     );
   }
 
-  /**
-   * The model with the candidates that this caller may use for this. Takes the consumer's place, to be given back by
-   * `leave`. Throws the answer that ends the request.
-   */
+  /** The model with the candidates that this caller may use for this. Throws the answer that ends the request. */
   withBody(exchange: GatewayExchange): ModelRoute {
     const sight = this.#sight(exchange);
     const known = this.#knownModel(exchange, sight);
     const speaking = this.#supportedProtocol(exchange, known);
-    const issued = this.#issuedIds(exchange, speaking);
-    this.#consumerLimits(exchange);
-    return issued;
+    return this.#issuedIds(exchange, speaking);
+  }
+
+  /**
+   * 429 over the limits of the consumer, or a wait where the model has a queue; null where it may go on at once. What is
+   * taken is given back by `leave`.
+   */
+  consumerLimits(exchange: GatewayExchange): Promise<void> | null {
+    return this.limits.enter(exchange);
   }
 
   /** Once for each exchange, whatever came of it. */
   leave(exchange: GatewayExchange): void {
-    if (!exchange.holdsPlace) return;
-    exchange.holdsPlace = false;
-    exchange.consumer?.slots.giveBack();
+    this.limits.leave(exchange);
   }
 
   // ---- before the body
@@ -202,16 +196,5 @@ export class Resolution {
     const only = speaking.only(({ upstream }) => upstream.id === pinned.upstream);
     if (only === null) throw pinned.notFound();
     return only;
-  }
-
-  /** 429. */
-  #consumerLimits(exchange: GatewayExchange): void {
-    const { consumer } = exchange;
-    if (consumer === null) return;
-    if (!consumer.slots.take()) throw consumerBusy(consumer.slots.limit);
-    exchange.holdsPlace = true;
-    const { id, quota } = consumer.config;
-    const quotas = quota.length === 0 ? null : this.quotas.setOf('consumer', [id], quota);
-    if (quotas !== null) this.desk.open(exchange, quotas, "the consumer's");
   }
 }

@@ -410,6 +410,72 @@ describe('consumers side by side', () => {
     ).toBeGreaterThan(0);
   });
 
+  it('wait for a place of their own where the model has a queue', async () => {
+    const queue = { size: 2, wait: 'PT20S' };
+    const red = bearer('red');
+    const set = await closed([consumer('red', { max_concurrency: 1 }), consumer('blue')], {
+      model: { queue },
+    });
+    const gates: (() => void)[] = [];
+    set.a.always(async (_r, answer) => {
+      await new Promise<void>((resolve) => gates.push(resolve));
+      await answer.json(200, { choices: [] });
+    });
+    const depth = async (): Promise<number> =>
+      (await set.gateway.metrics()).sum('llm_proxy_queue_depth', { model: 'm' });
+    const first = set.chat({ n: 1 }, { headers: red });
+    await waitFor(() => gates.length === 1, 'the first one runs');
+    const low = set.chat({ n: 2 }, { headers: { ...red, 'x-llm-proxy-priority': '-5' } });
+    await waitFor(async () => (await depth()) === 1, 'one waits');
+    const high = set.chat({ n: 3 }, { headers: red });
+    await waitFor(async () => (await depth()) === 2, 'two wait');
+    // They count in the size of the queue.
+    expect(codeOf(await set.chat({}, { headers: { ...red, 'x-llm-proxy-priority': '-9' } }).end())).toEqual([
+      503,
+      'queue_full',
+    ]);
+    // Nobody else has to wait for them.
+    const other = set.chat({ n: 4 }, { headers: bearer('blue') });
+    await waitFor(() => gates.length === 2, 'the other consumer runs');
+    gates[1]?.();
+    expect((await other.end()).status).toBe(200);
+    gates[0]?.();
+    expect((await first.end()).status).toBe(200);
+    await waitFor(() => gates.length === 3, 'the next one runs');
+    expect(set.a.last.json['n']).toBe(3);
+    gates[2]?.();
+    expect(Number((await high.end()).header('x-llm-proxy-queue-ms'))).toBeGreaterThan(0);
+    await waitFor(() => gates.length === 4, 'the last one runs');
+    gates[3]?.();
+    expect((await low.end()).status).toBe(200);
+    expect(await depth()).toBe(0);
+  });
+
+  it('wait no longer than the queue allows, nor when they have gone', async () => {
+    const red = bearer('red');
+    const set = await closed([consumer('red', { max_concurrency: 1 })], {
+      model: { queue: { size: 5, wait: 'PT0.2S' } },
+    });
+    const gate = Promise.withResolvers<void>();
+    set.a.next(async (_r, answer) => {
+      await gate.promise;
+      await answer.json(200, { choices: [] });
+    });
+    const first = set.chat({}, { headers: red });
+    await waitFor(() => set.a.requests.length === 1, 'the first one runs');
+    const left = set.chat({}, { headers: red });
+    await waitFor(
+      async () => (await set.gateway.metrics()).sum('llm_proxy_queue_depth', {}) === 1,
+      'it waits',
+    );
+    left.leave();
+    expect(codeOf(await set.chat({}, { headers: red }).end())).toEqual([503, 'queue_timeout']);
+    gate.resolve();
+    expect((await first.end()).status).toBe(200);
+    expect((await set.chat({}, { headers: red }).end()).status).toBe(200);
+    expect(set.a.requests).toHaveLength(2);
+  });
+
   it('have quotas of their own', async () => {
     const quota = [{ requests: 1, per: 'P1D' }];
     const set = await closed([consumer('red', { quota }), consumer('blue', { quota })]);

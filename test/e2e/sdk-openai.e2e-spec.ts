@@ -1,6 +1,7 @@
-import OpenAI, { APIError, APIUserAbortError } from 'openai';
+import OpenAI, { APIError, APIUserAbortError, toFile } from 'openai';
 import { describe, expect, it } from 'vitest';
 import { DONE, delta, event, finish, usage } from '../support/answers.js';
+import { consumer, keyOf } from '../support/consumers.js';
 import { stage, type Stage, type StageOptions } from '../support/stage.js';
 import { waitFor } from '../support/wait-for.js';
 
@@ -165,5 +166,87 @@ describe('the openai client', () => {
     let last: unknown;
     for await (const chunk of stream) last = chunk.usage;
     expect(last).toEqual(usage);
+  });
+});
+
+describe('the openai client with the key of a consumer', () => {
+  const SERVES = ['chat', 'embeddings', 'images', 'audio', 'completions'];
+  async function ofConsumer(
+    name: string,
+    protocol = 'chat-completions',
+  ): Promise<{ set: Stage; client: OpenAI }> {
+    const consumers = [consumer('red'), consumer('blue', { select: { models: 'never' } })];
+    const set = await stage({ upstream: { serves: SERVES, protocol }, file: () => ({ consumers }) });
+    const client = new OpenAI({ baseURL: `${set.gateway.url}/v1`, apiKey: keyOf(name), maxRetries: 0 });
+    return { set, client };
+  }
+
+  it('chats, lists, and is told what it may not', async () => {
+    const { client } = await ofConsumer('red');
+    expect((await client.chat.completions.create({ model: 'm', messages })).choices[0]?.message.content).toBe(
+      'hello',
+    );
+    expect((await client.models.list()).data.map(({ id }) => id)).toEqual(['m']);
+    const blue = (await ofConsumer('blue')).client;
+    expect((await blue.models.list()).data).toEqual([]);
+    expect((await failureOf(blue.chat.completions.create({ model: 'm', messages }))).code).toBe(
+      'model_not_found',
+    );
+    const nobody = (await ofConsumer('nobody')).client;
+    const refused = await failureOf(nobody.models.list());
+    expect([refused.status, refused.code]).toEqual([401, 'invalid_api_key']);
+  });
+
+  it('embeds, draws, speaks and listens', async () => {
+    const { set, client } = await ofConsumer('red');
+    set.a.next((_r, answer) =>
+      answer.json(200, { object: 'list', data: [{ object: 'embedding', index: 0, embedding: [0.1, -1] }] }),
+    );
+    const embedded = await client.embeddings.create({ model: 'm', input: 'x', encoding_format: 'float' });
+    expect(embedded.data[0]?.embedding).toEqual([0.1, -1]);
+    set.a.next((_r, answer) => answer.json(200, { created: 1, data: [{ b64_json: 'AA==' }] }));
+    expect((await client.images.generate({ model: 'm', prompt: 'x' })).data?.[0]?.b64_json).toBe('AA==');
+    const sound = Buffer.from([1, 2, 255, 0]);
+    set.a.next((_r, answer) => answer.send(200, sound, { 'content-type': 'audio/mpeg' }));
+    const spoken = await client.audio.speech.create({ model: 'm', input: 'hi', voice: 'alloy' });
+    expect(Buffer.from(await spoken.arrayBuffer())).toEqual(sound);
+    set.a.next((_r, answer) => answer.json(200, { text: 'hello' }));
+    const file = await toFile(sound, 'a.wav', { type: 'audio/wav' });
+    expect((await client.audio.transcriptions.create({ model: 'm', file })).text).toBe('hello');
+    expect(set.a.last.text).toContain('real-a');
+    expect(set.a.last.body.includes(sound)).toBe(true);
+    set.a.next((_r, answer) =>
+      answer.json(200, { id: 'c', object: 'text_completion', choices: [{ index: 0, text: 'x' }] }),
+    );
+    expect((await client.completions.create({ model: 'm', prompt: 'x' })).choices[0]?.text).toBe('x');
+  });
+
+  it('uses responses, and hears of one that broke', async () => {
+    const { set, client } = await ofConsumer('red', 'responses');
+    const response = { id: 'resp_1', object: 'response', status: 'completed', error: null, output: [] };
+    set.a.next((_r, answer) => answer.json(200, response));
+    expect((await client.responses.create({ model: 'm', input: 'x' })).id).toBe('resp_1');
+    set.a.next((_r, answer) => answer.json(200, { ...response, id: 'resp_2' }));
+    expect(
+      (await client.responses.create({ model: 'm', input: 'x', previous_response_id: 'resp_1' })).id,
+    ).toBe('resp_2');
+    const named = (type: string, more: object): string => `event: ${type}\n${event({ type, ...more })}`;
+    set.a.next(async (_r, answer) => {
+      await answer.sseHead();
+      await answer.write(named('response.created', { sequence_number: 0, response }));
+      await answer.write(named('response.output_text.delta', { sequence_number: 1, delta: 'x' }));
+      answer.reset();
+    });
+    const seen: unknown[] = [];
+    const failure = await (async () => {
+      for await (const one of await client.responses.create({ model: 'm', input: 'x', stream: true }))
+        seen.push(one);
+    })().then(
+      () => null,
+      (reason: unknown) => reason,
+    );
+    // Its versions differ in whether they throw or hand the event on.
+    const last = failure === null ? seen.at(-1) : (failure as APIError);
+    expect(JSON.stringify(last, Object.getOwnPropertyNames(last))).toContain('upstream_stream_interrupted');
   });
 });

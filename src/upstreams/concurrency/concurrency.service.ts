@@ -7,7 +7,7 @@ import type { Upstream } from '../upstream.js';
 import { type Claim, type Claimable, isClosed } from './claimable.js';
 import { SlotRooms } from './slot-rooms.js';
 import { settlesWithin } from './settle-wait.js';
-import { type Unserved, Waiter } from './waiter.js';
+import { type Unserved, type WaitEnd, Waiter } from './waiter.js';
 
 export type { Claim, Claimable } from './claimable.js';
 
@@ -101,6 +101,17 @@ export class ConcurrencyService {
     if ((seat.estimateMs(waiter, now) ?? 0) > limitMs) return null;
     const result = this.rooms.dispatcher.wait(waiter, [candidate], null, limitMs, 'closed');
     return { waiter, result: result as Waiting<C>['result'] };
+  }
+
+  /** Waits in the queue of its model for something that is no slot, no longer than the queue and `limitMs` allow. */
+  attend(waiter: Waiter, limitMs: number): Unserved | Promise<WaitEnd> {
+    const leftMs = (waiter.queue?.config.waitMs ?? 0) - waiter.waitedMs(this.clock.now());
+    return this.rooms.dispatcher.attend(waiter, Math.min(limitMs, leftMs));
+  }
+
+  /** What it attended for has come. */
+  called(waiter: Waiter): void {
+    this.rooms.dispatcher.called(waiter);
   }
 
   /** Whoever waited has gone; its wait ends. */

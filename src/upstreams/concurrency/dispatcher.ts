@@ -5,7 +5,14 @@ import { changesMs, type Claim, type Claimable, opensMs } from './claimable.js';
 import { pick } from './pick.js';
 import type { RoomSeat, SlotRoom } from './slot-room.js';
 import { excluded, type SpillReason } from './spill.js';
-import type { Unserved, UnservedReason, WaitResult, Waiter } from './waiter.js';
+import {
+  CALLED,
+  type Unserved,
+  type UnservedReason,
+  type WaitEnd,
+  type WaitResult,
+  type Waiter,
+} from './waiter.js';
 
 export interface DispatcherTools {
   readonly clock: Clock;
@@ -22,6 +29,8 @@ export interface DispatcherTools {
  */
 export class Dispatcher {
   #waiting = 0;
+  /** Those who wait for something else than a slot: no line knows them. */
+  readonly #attending = new Set<Waiter>();
   #closed = false;
 
   constructor(private readonly tools: DispatcherTools) {}
@@ -68,9 +77,36 @@ export class Dispatcher {
     if (budgetMs <= 0) return { unserved: inVain };
     const refused = this.#makeRoom(waiter);
     if (refused !== null) return refused;
-    const result = waiter.begin(now);
+    // Only who attends is called.
+    const result = waiter.begin(now) as Promise<WaitResult>;
     this.#join(waiter, now);
     return result;
+  }
+
+  /**
+   * Waits in the queue of its model for something that is no slot: until it is `called`, or as any wait may end. The result
+   * is known at once where there is no room.
+   */
+  attend(waiter: Waiter, budgetMs: number): Unserved | Promise<WaitEnd> {
+    if (this.#closed) return { unserved: 'shutting_down' };
+    waiter.candidates = [];
+    waiter.tried = null;
+    waiter.spills = false;
+    waiter.budgetMs = budgetMs;
+    waiter.inVain = 'queue_timeout';
+    if (budgetMs <= 0) return { unserved: 'queue_timeout' };
+    const refused = this.#makeRoom(waiter);
+    if (refused !== null && 'unserved' in refused) return refused;
+    const now = this.tools.clock.now();
+    const result = waiter.begin(now);
+    this.#attending.add(waiter);
+    this.#join(waiter, now);
+    return result;
+  }
+
+  /** What it attended for has come. */
+  called(waiter: Waiter): void {
+    this.#end(waiter, CALLED);
   }
 
   /** Whoever waited has gone: no slot, no line, no alarm knows it any more. */
@@ -81,6 +117,7 @@ export class Dispatcher {
   /** Nobody waits any more, now or later. */
   close(rooms: Iterable<SlotRoom>): void {
     this.#closed = true;
+    for (const waiter of this.#attending) this.#end(waiter, { unserved: 'shutting_down' });
     for (const room of rooms) {
       for (const { waiter } of room.line.everybody()) this.#end(waiter, { unserved: 'shutting_down' });
     }
@@ -198,9 +235,10 @@ export class Dispatcher {
     if (before) for (const room of waiter.tickets.keys()) if (room.spillers > 0) this.#lookAround(room, now);
   }
 
-  #end(waiter: Waiter, result: WaitResult): void {
+  #end(waiter: Waiter, result: WaitEnd): void {
     if (!waiter.waiting) return;
     this.#waiting--;
+    this.#attending.delete(waiter);
     waiter.queue?.leave(waiter);
     waiter.cancelAlarm?.();
     waiter.cancelAlarm = null;
@@ -283,7 +321,9 @@ export class Dispatcher {
   }
 }
 
-function outcomeOf(result: WaitResult): 'served' | 'timeout' | 'left' | null {
+function outcomeOf(result: WaitEnd): 'served' | 'timeout' | 'left' | null {
+  // Its wait for a slot is still to come.
+  if (result === CALLED) return null;
   if (!('unserved' in result)) return 'served';
   const outcomes: Partial<Record<UnservedReason, 'timeout' | 'left'>> = {
     queue_timeout: 'timeout',

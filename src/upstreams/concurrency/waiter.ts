@@ -12,7 +12,11 @@ export interface Unserved {
   readonly unserved: UnservedReason;
 }
 
+/** What was waited for was no slot, and has come. */
+export const CALLED = Object.freeze({ called: true });
+
 export type WaitResult = Claim<Claimable> | Unserved;
+export type WaitEnd = WaitResult | typeof CALLED;
 
 export interface WaiterOptions {
   /** Null: it waits for the end of a pause only, in no queue. */
@@ -50,7 +54,7 @@ export class Waiter implements Standing {
   cancelAlarm: (() => void) | null = null;
   #waitedMs = 0;
   #since: number | null = null;
-  #resolve: ((result: WaitResult) => void) | null = null;
+  #resolve: ((result: WaitEnd) => void) | null = null;
 
   constructor(options: WaiterOptions) {
     this.queue = options.queue;
@@ -93,7 +97,7 @@ export class Waiter implements Standing {
     return nearest === Infinity ? 0 : nearest + 1;
   }
 
-  begin(now: number): Promise<WaitResult> {
+  begin(now: number): Promise<WaitEnd> {
     this.#since = now;
     this.hadPlace = true;
     return new Promise((resolve) => {
@@ -102,7 +106,7 @@ export class Waiter implements Standing {
   }
 
   /** Returns how long this wait was. */
-  end(result: WaitResult, now: number): number {
+  end(result: WaitEnd, now: number): number {
     const waitedMs = this.#thisWaitMs(now);
     this.#waitedMs += waitedMs;
     this.#since = null;

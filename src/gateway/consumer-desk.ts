@@ -1,0 +1,81 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { consumerBusy } from '../common/errors/access-errors.js';
+import { queueRefused, shuttingDown } from '../common/errors/catalogue.js';
+import type { Clock } from '../common/time/clock.js';
+import type { Caller, WaitsForPlace } from '../consumers/caller.js';
+import { CLOCK } from '../contracts/ports.js';
+import { QuotaRegistry } from '../quotas/quota.registry.js';
+import { ConcurrencyService } from '../upstreams/concurrency/concurrency.service.js';
+import type { Waiter } from '../upstreams/concurrency/waiter.js';
+import { ClaimDesk } from './claim-desk.js';
+import type { GatewayExchange } from './gateway-exchange.js';
+import { QuotaDesk } from './quota-desk.js';
+
+const RETRY_MS = 1000;
+
+/** What a consumer may have at once, and in a window of time: takes it for a request, and gives it back. */
+@Injectable()
+export class ConsumerDesk {
+  constructor(
+    @Inject(CLOCK) private readonly clock: Clock,
+    private readonly quotas: QuotaRegistry,
+    private readonly desk: QuotaDesk,
+    private readonly claims: ClaimDesk,
+    private readonly concurrency: ConcurrencyService,
+  ) {}
+
+  /**
+   * Null where the request may go on at once; else it waits, since its model has a queue. Throws, or rejects with, the
+   * answer that ends it.
+   */
+  enter(exchange: GatewayExchange): Promise<void> | null {
+    const { consumer } = exchange;
+    if (consumer === null) return null;
+    if (consumer.slots.take()) {
+      exchange.holdsPlace = true;
+      this.#spend(exchange, consumer);
+      return null;
+    }
+    const waiter =
+      exchange.model.queue === null ? null : (exchange.waiter ??= this.claims.waiterOf(exchange));
+    if (waiter === null) throw consumerBusy(consumer.slots.limit);
+    return this.#wait(exchange, consumer, waiter);
+  }
+
+  /** Once for each exchange, whatever came of it. */
+  leave(exchange: GatewayExchange): void {
+    if (!exchange.holdsPlace) return;
+    exchange.holdsPlace = false;
+    exchange.consumer?.slots.giveBack();
+  }
+
+  async #wait(exchange: GatewayExchange, consumer: Caller, waiter: Waiter): Promise<void> {
+    const request: WaitsForPlace = {
+      priority: waiter.priority,
+      handOver: () => {
+        exchange.holdsPlace = true;
+        this.concurrency.called(waiter);
+      },
+    };
+    const waiting = this.concurrency.attend(waiter, exchange.deadlineAt - this.clock.now());
+    consumer.slots.wait(request);
+    try {
+      const result = waiting instanceof Promise ? await this.claims.attend(exchange, waiting) : waiting;
+      if ('unserved' in result) throw refusalOf(result.unserved);
+    } finally {
+      consumer.slots.leave(request);
+    }
+    this.#spend(exchange, consumer);
+  }
+
+  #spend(exchange: GatewayExchange, { config }: Caller): void {
+    if (config.quota.length === 0) return;
+    const quotas = this.quotas.setOf('consumer', [config.id], config.quota);
+    if (quotas !== null) this.desk.open(exchange, quotas, "the consumer's");
+  }
+}
+
+function refusalOf(reason: string): Error {
+  if (reason === 'shutting_down') return shuttingDown();
+  return queueRefused(reason === 'queue_full' ? 'queue_full' : 'queue_timeout', RETRY_MS, []);
+}
