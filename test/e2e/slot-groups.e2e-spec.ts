@@ -123,8 +123,8 @@ describe('a slot group', () => {
   });
 
   it('is asked for its slot by probes, which let the running model alone', async () => {
-    const set = await machine(1, {}, { backoff: 'PT1M', probe_interval: 'PT0.03S' });
-    set.a.next((_request, answer) => answer.error(503, { 'retry-after': '0' }));
+    const set = await machine(1, {}, { backoff: { base: 'PT30S', cap: 'PT1M' }, probe_interval: 'PT0.03S' });
+    set.a.next((_request, answer) => answer.error(503));
     const held = holdAnswers(set.b);
     set.a.onProbe = (_request, answer) => answer.error(503);
     expect((await set.chat({ model: 'ma' }).end()).status).toBe(503);

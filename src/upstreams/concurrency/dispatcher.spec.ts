@@ -193,6 +193,29 @@ describe('where all candidates rest', () => {
     expect(claimOf(wait)).not.toBeNull();
   });
 
+  it('serves as many as there are slots when a rest ends', async () => {
+    const scene = new SlotScene();
+    const upstream = scene.upstream('u', 2);
+    scene.rest(upstream, 40);
+    const queue = scene.queue();
+    const waits = [1, 2, 3].map(() => scene.ask(scene.waiter(queue), [entry(upstream)]));
+    scene.wake(upstream);
+    await told();
+    expect(waits.map((wait) => claimOf(wait) !== null)).toEqual([true, true, false]);
+  });
+
+  it('comes before a newcomer also where the rest is over and no alarm has rung yet', async () => {
+    const scene = new SlotScene();
+    const upstream = scene.upstream('u', 1);
+    scene.rest(upstream, 40);
+    const wait = scene.ask(scene.waiter(scene.queue()), [entry(upstream)]);
+    // Time alone, as where the process was busy.
+    scene.clock.time += 41;
+    expect(scene.dispatcher.claim([entry(upstream)], null, null)).toBeNull();
+    await told();
+    expect(claimOf(wait)?.candidate.upstream).toBe(upstream);
+  });
+
   it('looks again when a gate opens that closed while it waited, and goes when that is too late', async () => {
     const { scene, upstream, queue, holder } = occupied({ waitMs: 100 });
     let opensAt = 0;
