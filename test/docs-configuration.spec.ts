@@ -43,7 +43,7 @@ function examplesOf(text: string): string[] {
 
 /** Rows of tables about keys of the file: path → default. */
 const rows = new Map(
-  [...page.matchAll(/^\| `([a-z][a-z_[\].]*)` +\| ([^|]+?) +\|/gm)].map(([, path, byDefault]) => [
+  [...page.matchAll(/^\| `([a-z][a-z0-9_[\].]*)` +\| ([^|]+?) +\|/gm)].map(([, path, byDefault]) => [
     path,
     byDefault,
   ]),
@@ -103,7 +103,7 @@ describe('config/config.example.yaml', () => {
     expect(example.split('\n', 1)[0]).toBe('# yaml-language-server: $schema=./config.schema.json');
   });
   it('loads without a warning', () => {
-    const result = loadConfig({ text: example }, environment);
+    const result = loadConfig({ text: example, directory: 'config' }, environment);
     expect(result.ok ? [] : result.problems.map(formatProblem)).toEqual([]);
     expect(result.warnings).toEqual([]);
   });
