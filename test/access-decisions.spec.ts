@@ -198,6 +198,7 @@ function decided({ table, routing, resolution }: Service, asked: Ask): string {
     headers,
     rawHeaders: [],
     caller: null,
+    explains: false,
   };
   const error = resolution.beforeBody(arrival);
   if (error !== null) return error.code;

@@ -52,6 +52,8 @@ export interface ServerConfig {
   readonly expose: Exposure;
   /** What GET /metrics asks for as a Bearer token; null = nothing. Never log it. */
   readonly metricsToken: string | null;
+  /** Null: nobody may ask for explanations. */
+  readonly adminToken: string | null;
   /** Most consumers that metrics name. */
   readonly metricsConsumers: number;
 }

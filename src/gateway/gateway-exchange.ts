@@ -32,6 +32,8 @@ export interface ExchangeInput {
   readonly startedAt: number;
   /** Who asks; null where the service is open. */
   readonly caller: Caller | null;
+  /** Nothing is sent: an administrator wants to know what would be. */
+  readonly explains?: boolean;
   /** Null of a probe. */
   readonly route: RouteConfig | null;
 }

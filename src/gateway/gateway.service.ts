@@ -21,6 +21,7 @@ import { GatewayMetrics } from '../observability/metrics/gateway.metrics.js';
 import { rejectionReasonOf } from '../observability/metrics/rejection-reason.js';
 import type { Candidate } from '../routing/candidate.js';
 import type { Plan } from '../routing/plan.js';
+import type { ModelRoute } from '../routing/model-route.js';
 import { RoutingService } from '../routing/routing.service.js';
 import { type Claim, ConcurrencyService } from '../upstreams/concurrency/concurrency.service.js';
 import type { UnservedReason } from '../upstreams/concurrency/waiter.js';
@@ -31,6 +32,7 @@ import { ClaimDesk, type ClaimResult } from './claim-desk.js';
 import { candidateReport } from './candidate-report.js';
 import type { Stage } from './compiled-target.js';
 import type { Ending } from './ending.js';
+import { explanation } from './explanation.js';
 import { trailOf } from './exposure.js';
 import { RelayedAnswer } from './continuation/relayed-answer.js';
 import type { GatewayExchange } from './gateway-exchange.js';
@@ -84,6 +86,10 @@ export class GatewayService {
     let out = sink;
     try {
       const route = this.resolution.withBody(exchange);
+      if (exchange.input.explains === true) {
+        ending = this.#explain(exchange, route, sink);
+        return;
+      }
       const { deadlineMs } = route.model;
       if (deadlineMs > 0) exchange.deadlineAt = this.clock.now() + deadlineMs;
       out = withHeartbeat(exchange, sink);
@@ -104,6 +110,21 @@ export class GatewayService {
       this.resolution.leave(exchange);
       this.#finish(exchange, ending);
     }
+  }
+
+  #explain(exchange: GatewayExchange, route: ModelRoute, sink: ResponseSink): Ending {
+    let plan = this.routing.plan(route, exchange, exchange.sight);
+    if (plan.model.affinity) plan = this.affinity.attach(exchange, plan);
+    const body = Buffer.from(JSON.stringify(explanation(plan, this.clock.now())));
+    sink.head(200, [
+      'content-type',
+      'application/json; charset=utf-8',
+      'content-length',
+      String(body.length),
+    ]);
+    sink.end(body);
+    this.log.explained(exchange.id, exchange.modelName);
+    return { outcome: null, target: null, status: 200 };
   }
 
   async #requestStages(exchange: GatewayExchange, stages: readonly Stage<'onRequest'>[]): Promise<void> {

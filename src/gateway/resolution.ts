@@ -1,6 +1,11 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { IncomingHttpHeaders } from 'node:http';
-import { invalidMetricsToken, routeNotAllowed, unsupportedProtocol } from '../common/errors/access-errors.js';
+import {
+  invalidAdminToken,
+  invalidMetricsToken,
+  routeNotAllowed,
+  unsupportedProtocol,
+} from '../common/errors/access-errors.js';
 import {
   missingModel,
   shuttingDown,
@@ -26,6 +31,8 @@ import { RoutingService } from '../routing/routing.service.js';
 import type { Sight } from '../routing/sight.js';
 import { ConsumerDesk } from './consumer-desk.js';
 import type { GatewayExchange } from './gateway-exchange.js';
+
+const EXPLAIN = 'x-llm-proxy-explain';
 
 /** What keeps an endpoint: the keys of consumers where there are any, `server.metrics_token`, or nothing. */
 export type Guard = 'key' | 'metrics_token' | 'none';
@@ -54,6 +61,8 @@ export interface Arrival {
   readonly rawHeaders: readonly string[];
   /** Set by the step that finds out, also where it refuses. */
   caller: Caller | null;
+  /** Set where an administrator asks what would become of the request, which is then sent nowhere. */
+  explains: boolean;
 }
 
 /**
@@ -64,6 +73,7 @@ export interface Arrival {
 @Injectable()
 export class Resolution {
   readonly #token: string | null;
+  readonly #adminToken: string | null;
 
   constructor(
     store: ConfigStore,
@@ -74,6 +84,7 @@ export class Resolution {
     @Inject(WALL_CLOCK) private readonly wallClock: WallClock,
   ) {
     this.#token = store.current.server.metricsToken;
+    this.#adminToken = store.current.server.adminToken;
   }
 
   /** The answer that ends the request before its body is read; null where it may go on. */
@@ -129,10 +140,21 @@ export class Resolution {
     const { destination, headers, rawHeaders } = arrival;
     const guard = destination?.endpoint.guard ?? 'none';
     if (guard === 'metrics_token') return this.#metricsToken(arrival);
-    if (guard === 'none' || !this.consumers.closed) return null;
+    if (guard === 'none') return null;
+    if (this.#adminToken !== null && headers[EXPLAIN] === '1')
+      return this.#administrator(arrival, this.#adminToken);
+    if (!this.consumers.closed) return null;
     const { caller, error } = this.consumers.identify(headers, rawHeaders, this.wallClock());
     arrival.caller = caller;
     return error;
+  }
+
+  /** Nobody's key: whoever has this token sees everything. */
+  #administrator(arrival: Arrival, wanted: string): GatewayError | null {
+    const given = bearerToken(arrival.headers, arrival.rawHeaders);
+    if (typeof given !== 'string' || !isSameKey(given, wanted)) return invalidAdminToken();
+    arrival.explains = true;
+    return null;
   }
 
   #metricsToken({ headers, rawHeaders }: Arrival): GatewayError | null {

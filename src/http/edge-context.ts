@@ -27,6 +27,8 @@ export interface EdgeContext {
   response: ServerResponse | null;
   /** The client waits for `100 Continue` before it sends its body, and has not been told to go on. */
   continueDue: boolean;
+  /** An administrator asks what would become of it. */
+  explains: boolean;
 }
 
 const EDGE = Symbol('llm-proxy:edge');

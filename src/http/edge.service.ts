@@ -58,6 +58,7 @@ export class EdgeService {
       presence: null,
       response: null,
       continueDue: false,
+      explains: false,
     });
     return resolved === undefined ? NOWHERE : resolved.endpoint.route;
   }
@@ -81,9 +82,11 @@ export class EdgeService {
       headers: raw.headers,
       rawHeaders: raw.rawHeaders,
       caller: null,
+      explains: false,
     };
     const error = protocolObjection(raw) ?? this.resolution.beforeBody(arrival);
     context.caller = arrival.caller;
+    context.explains = arrival.explains;
     if (error !== null) {
       this.#refuse(request, reply, context, error);
     } else if (preflight) {

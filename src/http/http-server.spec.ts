@@ -21,7 +21,8 @@ beforeAll(async () => {
     route: (request: IncomingMessage) => {
       const context = { resolved: undefined, query: '', requestId: '', startedAt: 0, headers: [] };
       const state = { caller: null, reader: null, presence: null, response: null };
-      setEdgeContext(request, { ...context, ...state, form: 'openai', continueDue: awaitsContinue(request) });
+      const kept = { explains: false, continueDue: awaitsContinue(request) };
+      setEdgeContext(request, { ...context, ...state, ...kept, form: 'openai' });
       return request.url;
     },
     admit: (_: unknown, __: unknown, done: () => void) => done(),

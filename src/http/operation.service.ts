@@ -44,6 +44,7 @@ export class OperationService {
       operation,
       startedAt: context.startedAt,
       caller,
+      explains: context.explains,
       route: resolved.route,
     });
     const { presence } = context;

@@ -34,6 +34,12 @@ export const invalidMetricsToken = (): GatewayError =>
     'The metrics need "Authorization: Bearer …" with server.metrics_token.',
   );
 
+export const invalidAdminToken = (): GatewayError =>
+  unauthorized(
+    'invalid_admin_token',
+    'An explanation needs "Authorization: Bearer …" with server.admin_token.',
+  );
+
 export const routeNotAllowed = (): GatewayError =>
   new GatewayError({
     status: 403,

@@ -99,6 +99,7 @@ function buildServer(section: ServerSection): ServerConfig {
     direct: section.direct ?? false,
     expose: (section.expose ?? 'ids') as Exposure,
     metricsToken: section.metrics_token?.trim() ?? null,
+    adminToken: section.admin_token?.trim() ?? null,
     metricsConsumers: section.metrics_consumers ?? DEFAULTS.metricsConsumers,
   };
 }

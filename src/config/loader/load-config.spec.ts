@@ -26,6 +26,7 @@ describe('defaults and inheritance', () => {
         shutdownGraceMs: 30_000,
         cors: [],
         metricsToken: null,
+        adminToken: null,
         metricsConsumers: 1000,
       },
       consumers: null,

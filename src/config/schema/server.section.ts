@@ -85,6 +85,15 @@ export class ServerSection {
   metrics_token?: string;
 
   @Setting({
+    rule: token,
+    substituted: true,
+    example: '${ADMIN_TOKEN}',
+    description:
+      'Bearer token that lets `x-llm-proxy-explain: 1` ask what would become of a request; absent = off; `${VAR}` is replaced.',
+  })
+  admin_token?: string;
+
+  @Setting({
     rule: wholeNumber(0),
     default: 1000,
     description: 'Most consumers that metrics name; the rest count as "other".',

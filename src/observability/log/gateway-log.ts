@@ -122,6 +122,12 @@ export class GatewayLog {
     );
   }
 
+  /** A dry run: nothing was sent. */
+  explained(requestId: string, model: string): void {
+    const name = printable(model);
+    this.logger.info({ request_id: requestId, model: name }, `chat model=${name} explained, sent nowhere`);
+  }
+
   /** A name that no model has was taken to the default model. */
   defaulted(requestId: string, asked: string, model: string): void {
     const name = printable(model);

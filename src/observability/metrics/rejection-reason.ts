@@ -36,6 +36,7 @@ const BY_CODE: ReadonlyMap<string, RejectionReason> = new Map([
   ['api_key_expired', 'unauthorized'],
   ['consumer_disabled', 'unauthorized'],
   ['invalid_metrics_token', 'unauthorized'],
+  ['invalid_admin_token', 'unauthorized'],
   ['route_not_allowed', 'forbidden'],
   ['unsupported_protocol', 'unsupported_protocol'],
   ['consumer_busy', 'consumer_busy'],

@@ -1,0 +1,69 @@
+import { describe, expect, it } from 'vitest';
+import { bearer, consumer } from '../support/consumers.js';
+import { secretKey } from '../support/secret-watch.js';
+import { stage } from '../support/stage.js';
+
+const TOKEN = secretKey('admin');
+const asked = (token = TOKEN) => ({
+  headers: { 'x-llm-proxy-explain': '1', authorization: `Bearer ${token}` },
+});
+
+describe('x-llm-proxy-explain', () => {
+  it('lists every candidate, with what would become of it, and sends nothing', async () => {
+    const set = await stage({
+      upstreams: 3,
+      server: { admin_token: TOKEN },
+      upstream: (i) => (i === 0 ? { backoff: 'PT1H', probe_interval: 'PT0S' } : { max_concurrency: 1 }),
+      model: {
+        upstreams: [
+          { upstream: 'a', tier: 1 },
+          { upstream: 'b', tier: 2 },
+          { upstream: 'c', tier: 3 },
+        ],
+      },
+    });
+    set.a.next((_request, answer) => answer.error(503));
+    set.b.next(() => {});
+    const holding = set.chat();
+    await set.b.chat(0);
+    const before = set.a.requests.length + set.b.requests.length + set.c.requests.length;
+    const answer = await set.chat({}, asked()).end();
+    expect(answer.status).toBe(200);
+    expect(answer.json).toMatchObject({
+      object: 'explanation',
+      model: 'm',
+      candidates: [
+        { upstream: 'a', provider: 'pa', real_model: 'real-a', tier: 1, decision: 'skip', reason: 'cooling' },
+        { upstream: 'b', tier: 2, decision: 'skip', reason: 'busy', slots: '1/1' },
+        { upstream: 'c', tier: 3, decision: 'take', reason: 'free and healthy', slots: '0/1' },
+      ],
+    });
+    expect(set.a.requests.length + set.b.requests.length + set.c.requests.length).toBe(before);
+    const rejected = (await set.gateway.metrics()).sum('llm_proxy_requests_total', { upstream: 'c' });
+    expect(rejected).toBe(0);
+    holding.leave();
+  });
+
+  it('is for holders of the token only, also where there are consumers', async () => {
+    const set = await stage({
+      server: { admin_token: TOKEN },
+      file: () => ({ consumers: [consumer('red')] }),
+    });
+    const refused = await set.chat({}, { headers: { ...bearer('red'), 'x-llm-proxy-explain': '1' } }).end();
+    expect([refused.status, (refused.json['error'] as { code: string }).code]).toEqual([
+      401,
+      'invalid_admin_token',
+    ]);
+    expect((await set.chat({}, asked()).end()).json['object']).toBe('explanation');
+    // The token is no key: without the header nobody gets in with it.
+    const { authorization } = asked().headers;
+    expect((await set.chat({}, { headers: { authorization } }).end()).status).toBe(401);
+    expect(set.a.requests).toHaveLength(0);
+  });
+
+  it('does nothing without server.admin_token, and never reaches a provider', async () => {
+    const set = await stage();
+    expect((await set.chat({}, asked()).end()).json['object']).toBe('chat.completion');
+    expect(set.a.requests[0]?.header('x-llm-proxy-explain')).toBeUndefined();
+  });
+});
