@@ -44,6 +44,25 @@ describe('startupLines', () => {
       'probe_interval: upstreams=gpt4o=PT0S providers=- default=PT1S',
     ]);
   });
+  it('counts consumers, their keys and routes where there are any', () => {
+    const consumers = [
+      {
+        id: 'a',
+        keys: [
+          { id: 'k', value: 'x' },
+          { id: 'l', value: 'y' },
+        ],
+      },
+      { id: 'b' },
+    ];
+    const first = (more: object): string | undefined => startupLines(load({ ...file, ...more }).config)[0];
+    const counted = 'config: providers=2 upstreams=3 models=2';
+    expect(first({ consumers })).toBe(`${counted} consumers=2 keys=2`);
+    expect(first({ consumers: [], routes: [{ id: 'r', path: '/a' }] })).toBe(
+      `${counted} consumers=0 keys=0 routes=1`,
+    );
+  });
+
   it('stays short with thousands of upstreams, and ids cannot forge a line', () => {
     const upstreams = Array.from({ length: 2000 }, (_, i) => ({
       id: `u\n${i}`,

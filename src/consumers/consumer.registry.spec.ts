@@ -3,7 +3,7 @@ import { file, load } from '../../test/support/small-config.js';
 import { ConfigStore } from '../config/config.store.js';
 import { ConsumerSlots } from './caller.js';
 import { ConsumerRegistry } from './consumer.registry.js';
-import { digestOfKey, isSameKey, newKey } from './key-digest.js';
+import { digestOfKey, isSameKey, newKey, newKeyLines } from './key-digest.js';
 
 const NOW = Date.UTC(2027, 5, 30, 12);
 const registry = (consumers: string): ConsumerRegistry =>
@@ -79,6 +79,13 @@ describe('keys', () => {
     expect(keys.size).toBe(100);
     for (const key of keys) expect(key).toMatch(/^lp-[A-Za-z0-9_-]{43}$/);
   });
+  it('come with the line of the file that lets them in', () => {
+    const [key = '', line = ''] = newKeyLines('a "b"');
+    const { config } = load(file({ end: `consumers:\n  - id: c\n    keys:\n      ${line}` }));
+    expect(config.consumers?.[0]?.keys[0]).toMatchObject({ id: 'a "b"', digest: digestOfKey(key) });
+    expect(line).not.toContain(key);
+  });
+
   it('are compared whole', () => {
     expect(isSameKey('a', 'a')).toBe(true);
     expect(isSameKey('a', 'b')).toBe(false);

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { ServerResponse } from 'node:http';
 import type { GatewayError } from '../common/errors/gateway-error.js';
+import { printable } from '../common/text/mask.js';
 import { ConsumerMetrics } from '../observability/metrics/consumer.metrics.js';
 import { GatewayMetrics } from '../observability/metrics/gateway.metrics.js';
 import { rejectionReasonOf } from '../observability/metrics/rejection-reason.js';
@@ -31,7 +32,14 @@ export class Refusals {
       forModel || reason === 'shutting_down' || reason === 'unauthorized' || reason === 'forbidden';
     if (reason !== null && counts) this.metrics.rejected('', reason);
     if (caller !== null && forModel) this.consumers.counted(caller.id, '', reason ?? 'error');
-    const who = caller === null ? {} : { consumer: caller.id, key: caller.key, route: resolved?.route?.id };
+    const who =
+      caller === null
+        ? {}
+        : {
+            consumer: printable(caller.id),
+            key: printable(caller.key),
+            route: printable(resolved?.route?.id ?? ''),
+          };
     this.log.rejected(context.requestId, '', error.status, error.code, '', [], who);
     sendError(response, error, context);
   }

@@ -215,6 +215,7 @@ describe('RoutingService, hints of a client', () => {
       ['a', 'tier'],
     ]);
     expect(ids(planOf(hinted(), 'm', { 'x-llm-proxy-providers': 'q' }))).toBe('c');
+    expect(ids(planOf(hinted(), 'm', { 'x-llm-proxy-tags': 'sys/provider=p, sys/upstream==b' }))).toBe('b');
   });
 
   it.each([
@@ -225,6 +226,12 @@ describe('RoutingService, hints of a client', () => {
     ['x-llm-proxy-tier', '1.5'],
     ['x-llm-proxy-providers', 'nobody'],
     ['x-llm-proxy-providers', ' , '],
+    ['x-llm-proxy-tags', 'region=mars'],
+    ['x-llm-proxy-tags', 'sys/provider'],
+    ['x-llm-proxy-tags', '!region'],
+    ['x-llm-proxy-tags', 'sys/provider!=q'],
+    ['x-llm-proxy-tags', 'a = = b'],
+    ['x-llm-proxy-tags', ''],
   ])('refuses %s: "%s"', (header, value) => {
     const refused = error(() => planOf(hinted(), 'm', { [header]: value }));
     expect([refused.status, refused.code, refused.param]).toEqual([400, 'no_candidates', header]);

@@ -1,7 +1,9 @@
+import { errorBody } from '../../common/errors/error-form.js';
 import { upstreamErrorTooLarge } from '../../common/errors/catalogue.js';
 import { rateLimitRestMs } from '../../common/http/rate-limit-rest.js';
 import { headerValue } from '../../common/http/response-headers.js';
 import { retryAfterMs } from '../../common/http/retry-after.js';
+import type { Operation } from '../../contracts/operation.js';
 import type { ErrorClass, FailedAnswer } from '../../contracts/error-class.js';
 import type { AttemptFailure, AttemptResult } from '../../contracts/exchange.js';
 import type { Classification } from '../../upstreams/failures/classify.js';
@@ -24,6 +26,8 @@ export interface ErrorBody {
 export type BodyCoding = 'none' | 'decoded' | 'unknown';
 
 export interface JudgeOptions {
+  readonly operation: Operation;
+  readonly requestId: string;
   readonly classify: Classify;
   readonly maskBytes: (bytes: Buffer) => Buffer;
   readonly wallClockMs: () => number;
@@ -58,7 +62,10 @@ export class ErrorJudge {
       class: found.class,
       reason: `returned ${status}`,
     };
-    this.host.fail(failure, complete ? this.#passable(status, body, coding === 'decoded') : tooLarge(status));
+    this.host.fail(
+      failure,
+      complete ? this.#passable(status, body, coding === 'decoded') : tooLarge(status, this.options),
+    );
   }
 
   /** An error object inside a 2xx, as JSON. */
@@ -111,8 +118,9 @@ function isPassable(name: ErrorClass): boolean {
   return name === 'bad_request' || name === 'context_length';
 }
 
-function tooLarge(status: number): PassableAnswer {
-  const body = Buffer.from(JSON.stringify(upstreamErrorTooLarge(status).body()));
+function tooLarge(status: number, { operation, requestId }: JudgeOptions): PassableAnswer {
+  const error = upstreamErrorTooLarge(status);
+  const body = Buffer.from(JSON.stringify(errorBody(error, operation.form, requestId)));
   const contentType = 'application/json; charset=utf-8';
   return {
     status,
