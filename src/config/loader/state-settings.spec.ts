@@ -23,8 +23,7 @@ describe('state', () => {
       onError: 'local',
       timeoutMs: 250,
     });
-    const all =
-      '{ store: redis, url: "rediss://:${PW}@r/2", prefix: "a:", on_error: strict, timeout: PT1S }';
+    const all = '{ store: redis, url: "rediss://:${PW}@r/2", prefix: "a:", on_error: strict, timeout: PT1S }';
     expect(load(withState(all), { PW: 'hush' }).config.state.redis).toEqual({
       url: 'rediss://:hush@r/2',
       prefix: 'a:',

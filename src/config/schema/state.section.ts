@@ -9,7 +9,8 @@ export class StateSection {
     rule: oneOf('store', ['memory', 'redis']),
     default: 'memory',
     example: 'redis',
-    description: 'memory = in this process; redis = shared by all replicas that have the same url and prefix.',
+    description:
+      'memory = in this process; redis = shared by all replicas that have the same url and prefix.',
   })
   store?: 'memory' | 'redis';
 
