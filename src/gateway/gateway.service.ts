@@ -7,6 +7,7 @@ import {
   queueRefused,
   type Refusal,
   shuttingDown,
+  stateUnavailable,
 } from '../common/errors/catalogue.js';
 import { GatewayError } from '../common/errors/gateway-error.js';
 import { headerSafeId } from '../common/http/response-headers.js';
@@ -22,6 +23,8 @@ import { rejectionReasonOf } from '../observability/metrics/rejection-reason.js'
 import type { Candidate } from '../routing/candidate.js';
 import type { Plan } from '../routing/plan.js';
 import { RoutingService } from '../routing/routing.service.js';
+import type { SharedState } from '../state/shared-state.js';
+import { SHARED_STATE } from '../state/state.module.js';
 import { type Claim, ConcurrencyService } from '../upstreams/concurrency/concurrency.service.js';
 import type { UnservedReason } from '../upstreams/concurrency/waiter.js';
 import { shownSlots, type Upstream } from '../upstreams/upstream.js';
@@ -33,7 +36,7 @@ import type { Stage } from './compiled-target.js';
 import type { Ending } from './ending.js';
 import { trailOf } from './exposure.js';
 import { RelayedAnswer } from './continuation/relayed-answer.js';
-import type { GatewayExchange } from './gateway-exchange.js';
+import type { GatewayExchange, GivenUp } from './gateway-exchange.js';
 import { HeartbeatSink, withHeartbeat } from './heartbeat/heartbeat.js';
 import { PipelineCompiler } from './pipeline.compiler.js';
 import { PluginGuard } from './plugin.guard.js';
@@ -70,6 +73,7 @@ export class GatewayService {
     private readonly metrics: GatewayMetrics,
     private readonly consumers: ConsumerMetrics,
     private readonly log: GatewayLog,
+    @Inject(SHARED_STATE) private readonly state: SharedState | null,
     store: ConfigStore,
   ) {
     this.#expose = store.current.server.expose;
@@ -120,7 +124,8 @@ export class GatewayService {
     try {
       for (;;) {
         if (exchange.givenUp === 'client_gone') return exchange.relayed?.suspension ?? LEFT;
-        if (exchange.givenUp !== null) throw shuttingDown();
+        if (exchange.givenUp !== null) throw givenUpError(exchange.givenUp);
+        if (this.state?.rejecting) throw stateUnavailable();
         if (exchange.attempts.length >= plan.maxAttempts || this.#late(exchange))
           return this.#none(exchange, plan, sink);
         const candidates = open(exchange, plan);
@@ -303,4 +308,9 @@ function claimOf(result: ClaimResult): Claim<Candidate> | null {
 /** Whether the client has all of an answer of the upstream. */
 function isWhole({ complete, failure, result }: AttemptOutcome): boolean {
   return complete === true || (failure === undefined && result !== 'cancelled' && result !== 'net_err');
+}
+
+/** Why a request that nobody answered yet ends. */
+function givenUpError(why: GivenUp): GatewayError {
+  return why === 'slot_lost' ? stateUnavailable() : shuttingDown();
 }

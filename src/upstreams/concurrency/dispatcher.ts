@@ -2,7 +2,7 @@ import type { Clock } from '../../common/time/clock.js';
 import type { Upstream } from '../upstream.js';
 import type { SetAlarm } from './alarm.js';
 import { changesMs, type Claim, type Claimable, opensMs } from './claimable.js';
-import { pick } from './pick.js';
+import { type Choice, pick } from './pick.js';
 import type { RoomSeat, SlotRoom } from './slot-room.js';
 import { excluded, type SpillReason } from './spill.js';
 import type { Unserved, UnservedReason, WaitResult, Waiter } from './waiter.js';
@@ -15,6 +15,12 @@ export interface DispatcherTools {
   readonly spilled: (model: string, upstream: Upstream, reason: SpillReason) => void;
 }
 
+/** Somebody who can get slots from elsewhere for those who wait. */
+export interface RoomWatcher {
+  /** Somebody waits here and got nothing. */
+  wanted(room: SlotRoom): void;
+}
+
 /**
  * Hands slots to those who wait, in the step in which they become free: no polling, and no newcomer comes between. Owns
  * the alarms of those who wait and of the rooms whose upstreams rest; costs nothing between two events. Lives as long as
@@ -23,12 +29,23 @@ export interface DispatcherTools {
 export class Dispatcher {
   #waiting = 0;
   #closed = false;
+  #watcher: RoomWatcher | null = null;
 
   constructor(private readonly tools: DispatcherTools) {}
 
   /** How many wait, for whatever. */
   get waiting(): number {
     return this.#waiting;
+  }
+
+  /** Told whenever somebody waits for what this replica does not have in hand. */
+  set watcher(watcher: RoomWatcher) {
+    this.#watcher = watcher;
+  }
+
+  /** How a request that waits chooses. */
+  choice(waiter: Waiter): Choice {
+    return this.#choiceOf(waiter, false);
   }
 
   /** The candidate a request gets right now, as a newcomer: after all who wait for the same slots. */
@@ -98,6 +115,7 @@ export class Dispatcher {
     // Whose estimate has grown may go elsewhere.
     if (closed || room.spillers > 0) this.#lookAround(room, now);
     if (closed) this.#watch(room, now);
+    if (room.line.size > 0) this.#watcher?.wanted(room);
   }
 
   /** An upstream of this room began to rest, or rests longer. */
@@ -196,6 +214,7 @@ export class Dispatcher {
     }
     this.#arm(waiter, now);
     if (before) for (const room of waiter.tickets.keys()) if (room.spillers > 0) this.#lookAround(room, now);
+    this.#tellWatcher(waiter);
   }
 
   #end(waiter: Waiter, result: WaitResult): void {
@@ -234,8 +253,17 @@ export class Dispatcher {
     waiter.cancelAlarm = null;
     const now = this.tools.clock.now();
     if (waiter.spills && this.#serve(waiter, now)) return;
-    if (waiter.leftMs(now) <= 0) this.#end(waiter, { unserved: waiter.inVain });
-    else this.#arm(waiter, now);
+    if (waiter.leftMs(now) <= 0) {
+      this.#end(waiter, { unserved: waiter.inVain });
+      return;
+    }
+    this.#arm(waiter, now);
+    this.#tellWatcher(waiter);
+  }
+
+  #tellWatcher({ tickets }: Waiter): void {
+    if (this.#watcher === null) return;
+    for (const room of [...tickets.keys()]) this.#watcher.wanted(room);
   }
 
   /** One for each room: the next rest or gate that is over. */
@@ -273,7 +301,7 @@ export class Dispatcher {
     room.lookAt = null;
   }
 
-  #choiceOf(waiter: Waiter, full: boolean) {
+  #choiceOf(waiter: Waiter, full: boolean): Choice {
     return {
       patience: waiter,
       full,
