@@ -2,6 +2,7 @@ import type { Exchange } from '../contracts/exchange.js';
 import type { Candidate } from '../routing/candidate.js';
 import type { Claim, ConcurrencyService } from '../upstreams/concurrency/concurrency.service.js';
 import type { Waiter } from '../upstreams/concurrency/waiter.js';
+import type { SharedClaims } from '../upstreams/shared/shared-claims.js';
 import type { Upstream } from '../upstreams/upstream.js';
 
 /**
@@ -11,6 +12,8 @@ import type { Upstream } from '../upstreams/upstream.js';
  */
 export class Relief {
   #claim: Claim<Candidate> | null = null;
+  #asking = false;
+  #over = false;
 
   constructor(
     private readonly concurrency: ConcurrencyService,
@@ -25,12 +28,27 @@ export class Relief {
   take(): boolean {
     // The attempt that is to be relieved is not among them yet.
     if (this.exchange.attempts.length + 1 >= this.maxAttempts) return false;
-    this.#claim ??= this.concurrency.claim(this.candidates, this.tried, this.exchange.waiter ?? null);
+    if (this.#claim === null) {
+      const { shared } = this.concurrency;
+      const waiter = this.exchange.waiter ?? null;
+      if (shared === null) this.#claim = this.concurrency.claim(this.candidates, this.tried, waiter);
+      // Whoever asks again finds what came of it.
+      else if (!this.#asking) void this.#ask(shared, waiter);
+    }
     return this.#claim !== null;
+  }
+
+  async #ask(shared: SharedClaims, waiter: Waiter | null): Promise<void> {
+    this.#asking = true;
+    const claim = await shared.claim(this.candidates, this.tried, waiter);
+    this.#asking = false;
+    if (this.#over) claim?.lease.release();
+    else this.#claim = claim;
   }
 
   /** Hands the claim over: whoever asked releases it. */
   use(): Claim<Candidate> | null {
+    this.#over = true;
     const claim = this.#claim;
     this.#claim = null;
     return claim;
