@@ -24,26 +24,30 @@ export class Relief {
     private readonly maxAttempts: number,
   ) {}
 
-  /** Claims the next one; false where none is free, or where no further attempt is allowed. */
-  take(): boolean {
+  /**
+   * Claims the next one; false where none is free, or where no further attempt is allowed. `found`: other replicas had to be
+   * asked, and there is one after all.
+   */
+  take(found: () => void = () => {}): boolean {
     // The attempt that is to be relieved is not among them yet.
     if (this.exchange.attempts.length + 1 >= this.maxAttempts) return false;
     if (this.#claim === null) {
       const { shared } = this.concurrency;
       const waiter = this.exchange.waiter ?? null;
       if (shared === null) this.#claim = this.concurrency.claim(this.candidates, this.tried, waiter);
-      // Whoever asks again finds what came of it.
-      else if (!this.#asking) void this.#ask(shared, waiter);
+      else if (!this.#asking) void this.#ask(shared, waiter, found);
     }
     return this.#claim !== null;
   }
 
-  async #ask(shared: SharedClaims, waiter: Waiter | null): Promise<void> {
+  async #ask(shared: SharedClaims, waiter: Waiter | null, found: () => void): Promise<void> {
     this.#asking = true;
     const claim = await shared.claim(this.candidates, this.tried, waiter);
     this.#asking = false;
-    if (this.#over) claim?.lease.release();
-    else this.#claim = claim;
+    if (claim === null) return;
+    this.#claim = claim;
+    if (this.#over) this.release();
+    else found();
   }
 
   /** Hands the claim over: whoever asked releases it. */
