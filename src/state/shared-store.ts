@@ -60,6 +60,16 @@ export interface SharedStore {
   failed(booking: RestBooking): Promise<RestState>;
   succeeded(name: string): Promise<void>;
   rests(names: readonly string[]): Promise<readonly RestState[]>;
+  /** It stays so for at least that long; 0 = it is over. */
+  hold(fact: string, ms: number): Promise<void>;
+  /** What is left of each, in ms. */
+  held(facts: readonly string[]): Promise<readonly number[]>;
+  /** Adds to a sum that is kept in parts, each for that long after the last addition to the sum. */
+  count(sum: string, part: number, amount: number, keptMs: number): Promise<void>;
+  /** Part → amount, for each sum. */
+  sums(names: readonly string[]): Promise<readonly ReadonlyMap<number, number>[]>;
+  /** Tells the other replicas something that nobody keeps. */
+  tell(topic: string, text: string): Promise<void>;
   /** Whether this replica may do what only one of them should, for that long. */
   lead(task: string, forMs: number): Promise<boolean>;
 }

@@ -44,5 +44,9 @@ export type StoreEvent =
   | { readonly kind: 'replicas'; readonly count: number }
   | { readonly kind: 'gone'; readonly replica: string }
   | { readonly kind: 'excess'; readonly replica: string; readonly pool: string; readonly slots: number }
+  | { readonly kind: 'held'; readonly fact: string; readonly leftMs: number }
+  /** Another replica added to a sum. */
+  | { readonly kind: 'counted'; readonly sum: string; readonly part: number; readonly amount: number }
+  | { readonly kind: 'told'; readonly replica: string; readonly topic: string; readonly text: string }
   /** Somebody came back and asks all to tell what they hold. */
   | { readonly kind: 'roll' };

@@ -45,6 +45,14 @@ export class RedisKeys {
     return [`${this.#prefix}streak:${name}`, `${this.#prefix}rest:${name}`, `${this.#prefix}quiet:${name}`];
   }
 
+  fact(name: string): string {
+    return `${this.#prefix}held:${name}`;
+  }
+
+  sum(name: string): string {
+    return `${this.#prefix}sum:${name}`;
+  }
+
   lead(task: string): string {
     return `${this.#prefix}lead:${task}`;
   }

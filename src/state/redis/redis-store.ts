@@ -12,7 +12,7 @@ import type { Pool, PooledLease, RestBooking, RestState } from '../shared-types.
 import { StateUnavailable } from '../state-unavailable.js';
 import { RedisKeys } from './redis-keys.js';
 import { RedisLink } from './redis-link.js';
-import { eventOf, restStateOf } from './replies.js';
+import { eventOf, excessesOf, numberOf, partsOf, restStateOf } from './replies.js';
 
 export interface RedisStoreOptions {
   readonly url: string;
@@ -207,6 +207,36 @@ export class RedisStore implements SharedStore {
     return names.map((name, i) => restStateOf(name, Array.isArray(reply) ? (reply[i] as Reply) : null));
   }
 
+  async hold(fact: string, ms: number): Promise<void> {
+    const args = [String(Math.round(ms)), this.#keys.channel, fact, this.replica];
+    await this.#link.run('hold', [this.#keys.fact(fact)], args);
+  }
+
+  async held(facts: readonly string[]): Promise<readonly number[]> {
+    if (facts.length === 0) return [];
+    const keys = facts.map((fact) => this.#keys.fact(fact));
+    const reply = await this.#link.run('held', keys, []);
+    return facts.map((_, i) => numberOf(reply, i));
+  }
+
+  async count(sum: string, part: number, amount: number, keptMs: number): Promise<void> {
+    const numbers = [part, amount, keptMs].map((number) => String(Math.round(number)));
+    const args = [...numbers, this.#keys.channel, sum, this.replica];
+    await this.#link.run('count', [this.#keys.sum(sum)], args);
+  }
+
+  async sums(names: readonly string[]): Promise<readonly ReadonlyMap<number, number>[]> {
+    if (names.length === 0) return [];
+    const keys = names.map((name) => this.#keys.sum(name));
+    const reply = await this.#link.run('sums', keys, []);
+    return names.map((_, i) => partsOf(Array.isArray(reply) ? (reply[i] as Reply) : null));
+  }
+
+  async tell(topic: string, text: string): Promise<void> {
+    const event = JSON.stringify({ t: 'told', r: this.replica, k: topic, x: text });
+    await this.#link.command(['PUBLISH', this.#keys.channel, event]);
+  }
+
   async lead(task: string, forMs: number): Promise<boolean> {
     const px = String(Math.max(1, Math.round(forMs)));
     const reply = await this.#link.command(['SET', this.#keys.lead(task), this.replica, 'NX', 'PX', px]);
@@ -232,25 +262,6 @@ export class RedisStore implements SharedStore {
     ]);
     return JSON.stringify(told);
   }
-}
-
-function numberOf(reply: Reply, index: number): number {
-  return Array.isArray(reply) ? Number(reply[index] ?? 0) : 0;
-}
-
-/** `replica|pool`, slots, and so on. */
-function excessesOf(fields: readonly string[]): { replica: string; pool: string; slots: number }[] {
-  const excesses = [];
-  for (let i = 0; i + 1 < fields.length; i += 2) {
-    const field = fields[i] as string;
-    const bar = field.indexOf('|');
-    excesses.push({
-      replica: field.slice(0, bar),
-      pool: field.slice(bar + 1),
-      slots: Number(fields[i + 1]),
-    });
-  }
-  return excesses;
 }
 
 function ignoreUnavailable(error: unknown): void {

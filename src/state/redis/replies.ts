@@ -48,9 +48,45 @@ export function eventOf(text: string, self: string): StoreEvent | null {
       return r === self
         ? null
         : { kind: 'excess', replica: String(r), pool: String(p), slots: Number(said['n']) };
+    case 'held':
+      return r === self ? null : { kind: 'held', fact: String(k), leftMs: Number(said['left']) };
+    case 'counted':
+      if (r === self) return null;
+      return { kind: 'counted', sum: String(k), part: Number(p), amount: Number(n) };
+    case 'told':
+      if (r === self) return null;
+      return { kind: 'told', replica: String(r), topic: String(k), text: String(said['x']) };
     case 'roll':
       return r === self ? null : { kind: 'roll' };
     default:
       return null;
   }
+}
+
+/** The number at this place of a list; 0 where there is none. */
+export function numberOf(reply: Reply, index: number): number {
+  return Array.isArray(reply) ? Number(reply[index] ?? 0) : 0;
+}
+
+/** `replica|pool`, slots, and so on. */
+export function excessesOf(fields: readonly string[]): { replica: string; pool: string; slots: number }[] {
+  const excesses = [];
+  for (let i = 0; i + 1 < fields.length; i += 2) {
+    const field = fields[i] as string;
+    const bar = field.indexOf('|');
+    excesses.push({
+      replica: field.slice(0, bar),
+      pool: field.slice(bar + 1),
+      slots: Number(fields[i + 1]),
+    });
+  }
+  return excesses;
+}
+
+/** `part, amount`, and so on. */
+export function partsOf(reply: Reply): ReadonlyMap<number, number> {
+  const parts = new Map<number, number>();
+  if (!Array.isArray(reply)) return parts;
+  for (let i = 0; i + 1 < reply.length; i += 2) parts.set(Number(reply[i]), Number(reply[i + 1]));
+  return parts;
 }

@@ -1,7 +1,21 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 
-const NAMES = ['claim', 'release', 'forget', 'renew', 'enrol', 'leave', 'fail', 'succeed', 'rests'] as const;
+const NAMES = [
+  'claim',
+  'release',
+  'forget',
+  'renew',
+  'enrol',
+  'leave',
+  'fail',
+  'succeed',
+  'rests',
+  'hold',
+  'held',
+  'count',
+  'sums',
+] as const;
 
 export type ScriptName = (typeof NAMES)[number];
 

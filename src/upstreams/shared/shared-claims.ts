@@ -64,6 +64,13 @@ export class SharedClaims implements RoomWatcher {
     return got === 'nothing' ? this.rooms.dispatcher.claim(candidates, tried, waiter) : claim;
   }
 
+  /** See {@link Seat.holdForProbe}; where the store is away, what this replica has of the group decides. */
+  async holdForProbe({ config, seat }: Upstream): Promise<(() => void) | null> {
+    const pool = config.slotGroup === null ? undefined : this.slots.pool(`g:${config.slotGroup.id}`);
+    if (pool === undefined || !this.slots.ok) return seat === null ? () => {} : seat.holdForProbe();
+    return await this.slots.holdForProbe(pool, config.slotGroup?.settleMs ?? 0);
+  }
+
   wanted(room: SlotRoom): void {
     this.#pursuits.get(room)?.pursue();
   }

@@ -5,8 +5,10 @@ import type { SharedState } from '../../state/shared-state.js';
 import { SHARED_STATE } from '../../state/state.module.js';
 import { ConcurrencyService } from '../concurrency/concurrency.service.js';
 import { SlotRooms } from '../concurrency/slot-rooms.js';
+import { KeyPools } from '../keys/key-pools.service.js';
 import { UpstreamRegistry } from '../upstream.registry.js';
 import { SharedClaims } from './shared-claims.js';
+import { SharedKeyRests } from './shared-key-rests.js';
 import { SharedRests } from './shared-rests.js';
 import { SharedSlots } from './shared-slots.js';
 
@@ -21,11 +23,15 @@ export class SharedLife implements OnApplicationBootstrap, OnApplicationShutdown
     registry: UpstreamRegistry,
     rooms: SlotRooms,
     concurrency: ConcurrencyService,
+    keys: KeyPools,
   ) {
     if (state === null) return;
     this.#slots = new SharedSlots(state, clock);
     concurrency.share(new SharedClaims(this.#slots, rooms, registry.all, clock));
     state.join(new SharedRests(state, registry.all, clock));
+    const upstreamsOf = (provider: string) =>
+      [...registry.all].filter(({ config }) => config.provider.id === provider).map(({ id }) => id);
+    state.join(new SharedKeyRests(state, keys.all, upstreamsOf, clock));
   }
 
   /** Before the service listens: whoever comes finds limits that are known. */

@@ -1,5 +1,6 @@
 import type { Clock } from '../../common/time/clock.js';
-import { ignoreUnavailable, type SharedPart, type SharedState } from '../../state/shared-state.js';
+import { QuietPart } from '../../state/quiet-part.js';
+import { ignoreUnavailable, type SharedState } from '../../state/shared-state.js';
 import type { RestState, StoreEvent } from '../../state/shared-types.js';
 import type { Backoff, BackoffPeers, BookedFailure } from '../backoff/backoff.js';
 import type { Upstream } from '../upstream.js';
@@ -25,15 +26,19 @@ class Peers implements BackoffPeers {
  * Streaks and rests that all replicas have in common: each books in its own counters at once and tells the store, which
  * decides and tells everybody. Without a store the own counters go on. Lives as long as the service.
  */
-export class SharedRests implements SharedPart {
+export class SharedRests extends QuietPart {
   readonly #counters = new Map<string, Backoff>();
+  readonly #upstreams = new Map<string, Upstream>();
 
   constructor(
     private readonly state: SharedState,
     upstreams: Iterable<Upstream>,
     private readonly clock: Clock,
   ) {
-    for (const { backoff, config } of upstreams) {
+    super();
+    for (const upstream of upstreams) {
+      const { backoff, config } = upstream;
+      this.#upstreams.set(upstream.id, upstream);
       const name = restNameOf(config);
       if (name === null || backoff === null || this.#counters.has(name)) continue;
       this.#counters.set(name, backoff);
@@ -41,30 +46,21 @@ export class SharedRests implements SharedPart {
     }
   }
 
-  leases(): [] {
-    return [];
-  }
-
-  pools(): [] {
-    return [];
-  }
-
-  enrolling(): void {}
-
   joined(): void {
     this.state.store
       .rests([...this.#counters.keys()])
       .then((states) => states.forEach((state) => this.#resume(state)), ignoreUnavailable);
   }
 
-  renewed(): void {}
-
-  lost(): void {}
-
-  alone(): void {}
-
   happened(event: StoreEvent): void {
+    if (event.kind === 'told' && event.topic === 'probed') this.#probed(event.text);
     if (event.kind === 'rest') this.#counters.get(event.state.name)?.adopt(event.state, this.clock.now());
+  }
+
+  /** Another replica's probe permits trials, or does not any more. */
+  #probed(news: string): void {
+    const [id, alive, restNumber] = JSON.parse(news) as [string, boolean, number];
+    this.#upstreams.get(id)?.recovery?.probed(alive, restNumber);
   }
 
   /** What failed here while the store was away is not forgotten for its sake. */

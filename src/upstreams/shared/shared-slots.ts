@@ -30,6 +30,8 @@ const STRICT_PART = 0.8;
 export class SharedSlots implements SharedPart, SlotKeeper {
   readonly #places = new Map<Upstream, SharedPlace>();
   readonly #pools = new Map<string, SharedPool>();
+  /** What probes hold of groups. */
+  readonly #probes = new Set<PooledLease>();
   #numbers = 0;
   #strictWatch: NodeJS.Timeout | null = null;
   /** Told when slots may be had that could not be had before. */
@@ -116,6 +118,31 @@ export class SharedSlots implements SharedPart, SlotKeeper {
     if (permit !== null) this.#tellRelease(place, permit, lease.upstream.config.settleMs);
   }
 
+  /** The slot of a group for a background probe, while nothing runs there at any replica. Null: not now. */
+  async holdForProbe(pool: SharedPool, pauseMs: number): Promise<(() => void) | null> {
+    const id = this.#newId();
+    const alone: Pool = { name: pool.name, limit: 1 };
+    try {
+      const { store } = this.state;
+      const { granted } = await store.claim(id, [{ pools: [{ pool: alone, held: 0 }], rest: null }], []);
+      if (granted === null) return null;
+    } catch (error) {
+      ignoreUnavailable(error);
+      return null;
+    }
+    const lease: PooledLease = { id, pools: [{ pool, held: pool.inHand }] };
+    this.#probes.add(lease);
+    return () => {
+      this.#probes.delete(lease);
+      if (this.state.ok) this.state.store.release(lease, pauseMs).catch(ignoreUnavailable);
+    };
+  }
+
+  /** Whether the store decides at this moment. */
+  get ok(): boolean {
+    return this.state.ok;
+  }
+
   forget(pools: readonly SharedPool[]): void {
     if (this.state.ok && pools.length > 0) this.state.store.forget(pools).catch(ignoreUnavailable);
   }
@@ -127,9 +154,10 @@ export class SharedSlots implements SharedPart, SlotKeeper {
   // ---- the life of the store
 
   leases(): readonly PooledLease[] {
-    return [...this.#places.values()].flatMap(({ permits, pools }) =>
+    const ofPlaces = [...this.#places.values()].flatMap(({ permits, pools }) =>
       permits.map(({ id }) => ({ id, pools: pools.map((pool) => ({ pool, held: pool.inHand })) })),
     );
+    return [...ofPlaces, ...this.#probes];
   }
 
   pools(): readonly Pool[] {
