@@ -23,8 +23,7 @@ import { rejectionReasonOf } from '../observability/metrics/rejection-reason.js'
 import type { Candidate } from '../routing/candidate.js';
 import type { Plan } from '../routing/plan.js';
 import { RoutingService } from '../routing/routing.service.js';
-import type { SharedState } from '../state/shared-state.js';
-import { SHARED_STATE } from '../state/state.module.js';
+import { SHARED_STATE, type SharedState } from '../state/shared-state.js';
 import { type Claim, ConcurrencyService } from '../upstreams/concurrency/concurrency.service.js';
 import type { UnservedReason } from '../upstreams/concurrency/waiter.js';
 import { shownSlots, type Upstream } from '../upstreams/upstream.js';

@@ -1,7 +1,6 @@
 import { Controller, Get, Inject, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { SharedState } from '../state/shared-state.js';
-import { SHARED_STATE } from '../state/state.module.js';
+import { SHARED_STATE, type SharedState } from '../state/shared-state.js';
 import { ROUTES } from './endpoint-table.js';
 import { sendJson } from './json-response.js';
 import { ServiceState } from './service-state.js';

@@ -3,6 +3,9 @@ import type { EnrolAnswer, RenewAnswer, SharedStore } from './shared-store.js';
 import type { Pool, PooledLease, StoreEvent } from './shared-types.js';
 import { StateUnavailable } from './state-unavailable.js';
 
+/** Injection token of the {@link SharedState}; null where this process shares nothing. */
+export const SHARED_STATE = Symbol.for('llm-proxy:shared-state');
+
 /** What replicas do while the store is gone. */
 export type OnError = 'local' | 'reject' | 'strict';
 

@@ -6,11 +6,11 @@ import { ConcurrencyService } from './concurrency/concurrency.service.js';
 import { SlotRooms } from './concurrency/slot-rooms.js';
 import { KeyPools } from './keys/key-pools.service.js';
 import { SharedLife } from './shared/shared-life.js';
-import { StateModule } from '../state/state.module.js';
+import { SharedStateModule } from './shared/shared-state.module.js';
 import { UpstreamRegistry } from './upstream.registry.js';
 
 @Module({
-  imports: [StateModule],
+  imports: [SharedStateModule],
   providers: [
     { provide: CLOCK, useValue: monotonicClock },
     { provide: WALL_CLOCK, useValue: wallClock },
@@ -21,6 +21,6 @@ import { UpstreamRegistry } from './upstream.registry.js';
     SlotRooms,
     UpstreamRegistry,
   ],
-  exports: [StateModule, CLOCK, WALL_CLOCK, BackoffService, ConcurrencyService, UpstreamRegistry],
+  exports: [SharedStateModule, CLOCK, WALL_CLOCK, BackoffService, ConcurrencyService, UpstreamRegistry],
 })
 export class UpstreamsModule {}

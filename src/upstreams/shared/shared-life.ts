@@ -1,8 +1,7 @@
 import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import type { Clock } from '../../common/time/clock.js';
 import { CLOCK } from '../../contracts/ports.js';
-import type { SharedState } from '../../state/shared-state.js';
-import { SHARED_STATE } from '../../state/state.module.js';
+import { SHARED_STATE, type SharedState } from '../../state/shared-state.js';
 import { ConcurrencyService } from '../concurrency/concurrency.service.js';
 import { SlotRooms } from '../concurrency/slot-rooms.js';
 import { KeyPools } from '../keys/key-pools.service.js';

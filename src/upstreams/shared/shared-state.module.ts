@@ -1,12 +1,9 @@
-import { Module } from '@nestjs/common';
-import { monotonicClock } from '../common/time/clock.js';
-import { ConfigStore } from '../config/config.store.js';
-import { GatewayLog } from '../observability/log/gateway-log.js';
-import { GatewayMetrics } from '../observability/metrics/gateway.metrics.js';
-import { SharedState } from './shared-state.js';
-
-/** Injection token of the {@link SharedState}; null where this process shares nothing. */
-export const SHARED_STATE = Symbol.for('llm-proxy:shared-state');
+import { Global, Module } from '@nestjs/common';
+import { monotonicClock } from '../../common/time/clock.js';
+import { ConfigStore } from '../../config/config.store.js';
+import { GatewayLog } from '../../observability/log/gateway-log.js';
+import { GatewayMetrics } from '../../observability/metrics/gateway.metrics.js';
+import { SHARED_STATE, SharedState } from '../../state/shared-state.js';
 
 const LEASE_MS = 15_000;
 /** Others that knew an earlier Redis come back within their longest retry, and speak before a newcomer. */
@@ -14,6 +11,7 @@ const NEWCOMER_MS = 1000;
 const PATIENCE_MS = 2000;
 
 /** What replicas share, where they share anything: with `store: memory` not a line of it is loaded. */
+@Global()
 @Module({
   providers: [
     {
@@ -22,7 +20,7 @@ const PATIENCE_MS = 2000;
       useFactory: async (config: ConfigStore, log: GatewayLog, metrics: GatewayMetrics) => {
         const { redis } = config.current.state;
         if (redis === null) return null;
-        const { RedisStore } = await import('./redis/redis-store.js');
+        const { RedisStore } = await import('../../state/redis/redis-store.js');
         const { onError, prefix, timeoutMs, url } = redis;
         const store = new RedisStore({ url, prefix, timeoutMs, leaseMs: LEASE_MS, newcomerMs: NEWCOMER_MS });
         const state = new SharedState({
@@ -44,4 +42,4 @@ const PATIENCE_MS = 2000;
   ],
   exports: [SHARED_STATE],
 })
-export class StateModule {}
+export class SharedStateModule {}
