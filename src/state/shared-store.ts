@@ -68,6 +68,11 @@ export interface SharedStore {
   count(sum: string, part: number, amount: number, keptMs: number): Promise<void>;
   /** Part → amount, for each sum. */
   sums(names: readonly string[]): Promise<readonly ReadonlyMap<number, number>[]>;
+  /**
+   * The id under which the longest of these prefixes (ascending) is known, else `id`; all of them are known by it then. With
+   * an empty `id` what is not known stays so, and the result is empty.
+   */
+  recall(prefixes: readonly string[], id: string, keptMs: number): Promise<string>;
   /** Tells the other replicas something that nobody keeps. */
   tell(topic: string, text: string): Promise<void>;
   /** Whether this replica may do what only one of them should, for that long. */

@@ -89,4 +89,42 @@ describeWithRedis('what replicas share (spec 02 §11)', () => {
     expect((await ask(two)).json['error']).toMatchObject({ code: 'quota_exhausted' });
     expect(provider.chats).toHaveLength(4);
   });
+
+  it('sessions: the next turn has the same id at whichever replica it comes', async () => {
+    const { ask, one, provider, two } = await pair({ provider: { session_header: 'x-session' } });
+    const turns = [];
+    for (const [i, gateway] of [one, two, two, one].entries()) {
+      expect((await ask(gateway, `question ${i}`, turns)).status).toBe(200);
+      turns.push({ role: 'user', content: `question ${i}` }, { role: 'assistant', content: `answer ${i}` });
+    }
+    const ids = provider.chats.map((request) => request.header('x-session'));
+    expect(ids[0]).toMatch(/^[0-9a-f]{64}$/);
+    expect(new Set(ids).size).toBe(1);
+    await ask(two, 'something else');
+    expect(provider.last.header('x-session')).not.toBe(ids[0]);
+  });
+
+  it('affinity: a conversation goes on where another replica had it served', async () => {
+    const { ask, one, two } = await pair({
+      upstream: { max_concurrency: 1 },
+      end: {
+        upstreams: [
+          { id: 'u', provider: 'p', model: 'real', max_concurrency: 1 },
+          { id: 'v', provider: 'p', model: 'real' },
+        ],
+        models: [{ name: 'm', upstreams: ['v', 'u'], affinity: 'session', order: 'least_busy' }],
+      },
+    });
+    const first = await ask(one, 'question');
+    const served = first.header('x-llm-proxy-upstream');
+    const history = [
+      { role: 'user', content: 'question' },
+      { role: 'assistant', content: 'hello' },
+    ];
+    expect(first.header('x-llm-proxy-affinity')).toBe('new');
+    await waitFor(async () => {
+      const next = await ask(two, 'next', history);
+      return next.header('x-llm-proxy-affinity') === 'hit' && next.header('x-llm-proxy-upstream') === served;
+    }, 'the other replica knew where it was served');
+  });
 });

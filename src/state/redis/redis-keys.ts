@@ -53,6 +53,10 @@ export class RedisKeys {
     return `${this.#prefix}sum:${name}`;
   }
 
+  prefix(hash: string): string {
+    return `${this.#prefix}session:${hash}`;
+  }
+
   lead(task: string): string {
     return `${this.#prefix}lead:${task}`;
   }

@@ -232,6 +232,11 @@ export class RedisStore implements SharedStore {
     return names.map((_, i) => partsOf(Array.isArray(reply) ? (reply[i] as Reply) : null));
   }
 
+  async recall(prefixes: readonly string[], id: string, keptMs: number): Promise<string> {
+    const keys = prefixes.map((prefix) => this.#keys.prefix(prefix));
+    return String(await this.#link.run('recall', keys, [id, String(keptMs)]));
+  }
+
   async tell(topic: string, text: string): Promise<void> {
     const event = JSON.stringify({ t: 'told', r: this.replica, k: topic, x: text });
     await this.#link.command(['PUBLISH', this.#keys.channel, event]);

@@ -15,6 +15,7 @@ const NAMES = [
   'held',
   'count',
   'sums',
+  'recall',
 ] as const;
 
 export type ScriptName = (typeof NAMES)[number];
