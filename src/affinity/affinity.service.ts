@@ -13,7 +13,7 @@ export class AffinityService {
 
   constructor(
     @Inject(AffinityRegistry) private readonly registry: AffinityRegistry,
-    private readonly others: SharedAffinity,
+    @Inject(SharedAffinity) private readonly others: SharedAffinity | null = null,
   ) {}
 
   /** Null where the request has no messages to know it by. */
@@ -27,6 +27,6 @@ export class AffinityService {
 
   remember(recollection: Recollection, place: Place): void {
     this.registry.remember(recollection, place);
-    this.others.remember(recollection, place);
+    this.others?.remember(recollection, place);
   }
 }
