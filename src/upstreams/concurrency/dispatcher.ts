@@ -263,7 +263,7 @@ export class Dispatcher {
 
   #tellWatcher({ tickets }: Waiter): void {
     if (this.#watcher === null) return;
-    for (const room of [...tickets.keys()]) this.#watcher.wanted(room);
+    for (const room of tickets.keys()) this.#watcher.wanted(room);
   }
 
   /** One for each room: the next rest or gate that is over. */
