@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Exchange } from '../contracts/exchange.js';
 import { AffinityRegistry, type Place, type Recollection } from './affinity.registry.js';
+import { SharedAffinity } from './shared-affinity.js';
 import { Scopes } from './scope.js';
 
 const OPEN_ARRAY = 0x5b;
@@ -10,7 +11,10 @@ const OPEN_ARRAY = 0x5b;
 export class AffinityService {
   readonly #scopes = new Scopes();
 
-  constructor(@Inject(AffinityRegistry) private readonly registry: AffinityRegistry) {}
+  constructor(
+    @Inject(AffinityRegistry) private readonly registry: AffinityRegistry,
+    @Inject(SharedAffinity) private readonly others: SharedAffinity | null = null,
+  ) {}
 
   /** Null where the request has no messages to know it by. */
   recall({ body, consumer, model }: Exchange): Recollection | null {
@@ -23,5 +27,6 @@ export class AffinityService {
 
   remember(recollection: Recollection, place: Place): void {
     this.registry.remember(recollection, place);
+    this.others?.remember(recollection, place);
   }
 }

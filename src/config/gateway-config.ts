@@ -33,6 +33,18 @@ export interface GatewayConfig {
 export interface StateConfig {
   /** Absolute; null = a restart forgets them. */
   readonly file: string | null;
+  /** Null = in this process. */
+  readonly redis: RedisConfig | null;
+}
+
+/** A Redis that several replicas share. */
+export interface RedisConfig {
+  /** May hold a password: never shown. */
+  readonly url: string;
+  readonly prefix: string;
+  readonly onError: 'local' | 'reject' | 'strict';
+  /** Of one answer. */
+  readonly timeoutMs: number;
 }
 
 export interface ServerConfig {

@@ -178,7 +178,7 @@ export class AttemptRun implements AnswerListener, AnswerHost, TimerOwner {
         break;
       case 'first_token':
         // Spec 02 §8: the last candidate is never cut, so who is to take over is claimed first.
-        if (this.relief?.take() === true)
+        if (this.relief?.take(() => this.#reliefFound()) === true)
           this.#timedOut('timeout', `no first token within ${firstTokenTimeoutMs}ms`);
         else this.#timers.postponeFirstToken();
         break;
@@ -188,6 +188,11 @@ export class AttemptRun implements AnswerListener, AnswerHost, TimerOwner {
       case 'request':
         this.#timedOut('net_err', `request timeout after ${Math.round(this.#requestLimitMs)}ms`);
     }
+  }
+
+  #reliefFound(): void {
+    if (this.#outcome === null && this.#timers.awaitsToken) this.timeOver('first_token');
+    else this.relief?.release();
   }
 
   // ---- what the reader tells

@@ -7,6 +7,7 @@ import { isClosed } from '../upstreams/concurrency/claimable.js';
 import { type Claim, ConcurrencyService } from '../upstreams/concurrency/concurrency.service.js';
 import { mayWait } from '../upstreams/concurrency/may-wait.js';
 import type { Unserved, UnservedReason, Waiter } from '../upstreams/concurrency/waiter.js';
+import type { SharedClaims } from '../upstreams/shared/shared-claims.js';
 import type { Upstream } from '../upstreams/upstream.js';
 import type { GatewayExchange } from './gateway-exchange.js';
 import { standingOf } from './queue-standing.js';
@@ -45,6 +46,8 @@ export class ClaimDesk {
     candidates: readonly Candidate[],
     tried: ReadonlySet<Upstream> | null,
   ): ClaimResult | Promise<ClaimResult> {
+    const { shared } = this.concurrency;
+    if (shared !== null) return this.#shared(exchange, candidates, tried, shared);
     const claim = this.concurrency.claim(candidates, tried, exchange.waiter);
     return claim ?? this.#wait(exchange, candidates, tried);
   }
@@ -56,8 +59,9 @@ export class ClaimDesk {
     waiter: Waiter,
     candidates: readonly Candidate[],
   ): Promise<ClaimResult> {
-    const claim = this.concurrency.claim([home], null, waiter);
-    if (claim !== null) return claim;
+    const { shared } = this.concurrency;
+    const claim = await (shared ?? this.concurrency).claim([home], null, waiter);
+    if (claim !== null) return unlessGivenUp(exchange, claim);
     const limitMs = Math.min(exchange.model.affinityWaitMs, exchange.deadlineAt - this.clock.now());
     const waiting = this.concurrency.waitFor(home, waiter, limitMs);
     if (waiting !== null) {
@@ -67,6 +71,18 @@ export class ClaimDesk {
       if (!('unserved' in result) || ENDS_IT.has(result.unserved)) return result;
     }
     return await this.#claimAny(exchange, candidates, null);
+  }
+
+  /** Other replicas have a say in it. */
+  async #shared(
+    exchange: GatewayExchange,
+    candidates: readonly Candidate[],
+    tried: ReadonlySet<Upstream> | null,
+    shared: SharedClaims,
+  ): Promise<ClaimResult> {
+    const claim = await shared.claim(candidates, tried, exchange.waiter);
+    if (claim !== null) return unlessGivenUp(exchange, claim);
+    return exchange.givenUp === null ? this.#wait(exchange, candidates, tried) : { unserved: 'left' };
   }
 
   /** Null where its model has no queue. */
@@ -129,4 +145,11 @@ function homeOf(
     if (!isClosed(candidate, now) && (seat ?? slots).free) return null;
   }
   return null;
+}
+
+/** The client may have gone while it was claimed. */
+function unlessGivenUp(exchange: GatewayExchange, claim: Claim<Candidate>): ClaimResult {
+  if (exchange.givenUp === null) return claim;
+  claim.lease.release();
+  return { unserved: 'left' };
 }

@@ -16,7 +16,7 @@ import type { Waiter } from '../upstreams/concurrency/waiter.js';
 import type { TooLong } from './too-long.js';
 
 /** Why an exchange is given up from outside. */
-export type GivenUp = 'client_gone' | 'shutting_down';
+export type GivenUp = 'client_gone' | 'shutting_down' | 'slot_lost';
 
 export interface ExchangeInput {
   readonly id: string;

@@ -7,6 +7,7 @@ import {
   queueRefused,
   type Refusal,
   shuttingDown,
+  stateUnavailable,
 } from '../common/errors/catalogue.js';
 import { GatewayError } from '../common/errors/gateway-error.js';
 import { headerSafeId } from '../common/http/response-headers.js';
@@ -23,6 +24,7 @@ import type { Candidate } from '../routing/candidate.js';
 import type { Plan } from '../routing/plan.js';
 import type { ModelRoute } from '../routing/model-route.js';
 import { RoutingService } from '../routing/routing.service.js';
+import { SHARED_STATE, type SharedState } from '../state/shared-state.js';
 import { type Claim, ConcurrencyService } from '../upstreams/concurrency/concurrency.service.js';
 import type { UnservedReason } from '../upstreams/concurrency/waiter.js';
 import { shownSlots, type Upstream } from '../upstreams/upstream.js';
@@ -35,7 +37,7 @@ import type { Ending } from './ending.js';
 import { explanation } from './explanation.js';
 import { trailOf } from './exposure.js';
 import { RelayedAnswer } from './continuation/relayed-answer.js';
-import type { GatewayExchange } from './gateway-exchange.js';
+import type { GatewayExchange, GivenUp } from './gateway-exchange.js';
 import { HeartbeatSink, withHeartbeat } from './heartbeat/heartbeat.js';
 import { PipelineCompiler } from './pipeline.compiler.js';
 import { PluginGuard } from './plugin.guard.js';
@@ -72,6 +74,7 @@ export class GatewayService {
     private readonly metrics: GatewayMetrics,
     private readonly consumers: ConsumerMetrics,
     private readonly log: GatewayLog,
+    @Inject(SHARED_STATE) private readonly state: SharedState | null,
     store: ConfigStore,
   ) {
     this.#expose = store.current.server.expose;
@@ -143,7 +146,8 @@ export class GatewayService {
     try {
       for (;;) {
         if (exchange.givenUp === 'client_gone') return exchange.relayed?.suspension ?? LEFT;
-        if (exchange.givenUp !== null) throw shuttingDown();
+        if (exchange.givenUp !== null) throw givenUpError(exchange.givenUp);
+        if (this.state?.rejecting) throw stateUnavailable();
         if (exchange.attempts.length >= plan.maxAttempts || this.#late(exchange))
           return this.#none(exchange, plan, sink);
         const candidates = open(exchange, plan);
@@ -326,4 +330,9 @@ function claimOf(result: ClaimResult): Claim<Candidate> | null {
 /** Whether the client has all of an answer of the upstream. */
 function isWhole({ complete, failure, result }: AttemptOutcome): boolean {
   return complete === true || (failure === undefined && result !== 'cancelled' && result !== 'net_err');
+}
+
+/** Why a request that nobody answered yet ends. */
+function givenUpError(why: GivenUp): GatewayError {
+  return why === 'slot_lost' ? stateUnavailable() : shuttingDown();
 }

@@ -2,6 +2,7 @@ import type { Exchange } from '../contracts/exchange.js';
 import type { Candidate } from '../routing/candidate.js';
 import type { Claim, ConcurrencyService } from '../upstreams/concurrency/concurrency.service.js';
 import type { Waiter } from '../upstreams/concurrency/waiter.js';
+import type { SharedClaims } from '../upstreams/shared/shared-claims.js';
 import type { Upstream } from '../upstreams/upstream.js';
 
 /**
@@ -11,6 +12,8 @@ import type { Upstream } from '../upstreams/upstream.js';
  */
 export class Relief {
   #claim: Claim<Candidate> | null = null;
+  #asking = false;
+  #over = false;
 
   constructor(
     private readonly concurrency: ConcurrencyService,
@@ -21,16 +24,35 @@ export class Relief {
     private readonly maxAttempts: number,
   ) {}
 
-  /** Claims the next one; false where none is free, or where no further attempt is allowed. */
-  take(): boolean {
+  /**
+   * Claims the next one; false where none is free, or where no further attempt is allowed. `found`: other replicas had to be
+   * asked, and there is one after all.
+   */
+  take(found: () => void = () => {}): boolean {
     // The attempt that is to be relieved is not among them yet.
     if (this.exchange.attempts.length + 1 >= this.maxAttempts) return false;
-    this.#claim ??= this.concurrency.claim(this.candidates, this.tried, this.exchange.waiter ?? null);
+    if (this.#claim === null) {
+      const { shared } = this.concurrency;
+      const waiter = this.exchange.waiter ?? null;
+      if (shared === null) this.#claim = this.concurrency.claim(this.candidates, this.tried, waiter);
+      else if (!this.#asking) void this.#ask(shared, waiter, found);
+    }
     return this.#claim !== null;
+  }
+
+  async #ask(shared: SharedClaims, waiter: Waiter | null, found: () => void): Promise<void> {
+    this.#asking = true;
+    const claim = await shared.claim(this.candidates, this.tried, waiter);
+    this.#asking = false;
+    if (claim === null) return;
+    this.#claim = claim;
+    if (this.#over) this.release();
+    else found();
   }
 
   /** Hands the claim over: whoever asked releases it. */
   use(): Claim<Candidate> | null {
+    this.#over = true;
     const claim = this.#claim;
     this.#claim = null;
     return claim;

@@ -43,7 +43,8 @@ export class UpstreamAttempts {
     relief: Relief | null,
   ): Promise<Ending | null> {
     try {
-      const { keys } = candidate.upstream;
+      const { keeper, keys } = candidate.upstream;
+      if (keeper !== null) endWithSlot(exchange, lease);
       if (keys !== null)
         return await this.#throughKeys(exchange, candidate, lease, maxAttempts, sink, relief, keys);
       // Trap: a plugin's `appliesTo` may throw here, after the slot was taken.
@@ -127,6 +128,12 @@ export class UpstreamAttempts {
     tooLong.exceeded(target.candidate.upstream.config.contextWindow);
     return null;
   }
+}
+
+/** Another replica may use the slot by now: what runs on it is a break. */
+function endWithSlot(exchange: GatewayExchange, lease: Lease): void {
+  const revoked = () => exchange.giveUp('slot_lost');
+  lease.onRevoked = revoked;
 }
 
 /** Sends a provider's error to the client after all. */

@@ -6,6 +6,7 @@ import type { ProbeSender } from '../contracts/ports.js';
 import type { GatewayLog } from '../observability/log/gateway-log.js';
 import type { GatewayMetrics } from '../observability/metrics/gateway.metrics.js';
 import { BackoffService } from '../upstreams/backoff/backoff.service.js';
+import type { ConcurrencyService } from '../upstreams/concurrency/concurrency.service.js';
 import type { ProviderClient } from '../upstreams/provider-client.js';
 import type { Seat } from '../upstreams/concurrency/seat.js';
 import { Upstream } from '../upstreams/upstream.js';
@@ -74,6 +75,7 @@ function setUp(upstreams: object[], provider: object = {}) {
       probed: (id: string, _: string, ok: boolean) => pings.push(`${id} ${ok ? 'ok' : 'fail'}`),
     } as unknown as GatewayMetrics,
     { probed: () => {} } as unknown as GatewayLog,
+    { shared: null } as unknown as ConcurrencyService,
   );
   prober.onModuleInit();
   const fail = (i: number, retryAfterMs?: number) =>

@@ -4,10 +4,15 @@ import { type Clock, timerDelay } from '../common/time/clock.js';
 import { CLOCK, PROBE_SENDER, type ProbeSender } from '../contracts/ports.js';
 import { GatewayLog } from '../observability/log/gateway-log.js';
 import { GatewayMetrics } from '../observability/metrics/gateway.metrics.js';
+import { SHARED_STATE, type SharedState, ignoreUnavailable } from '../state/shared-state.js';
 import type { Backoff } from '../upstreams/backoff/backoff.js';
 import { sendsProbes } from '../upstreams/backoff/recovery.js';
 import type { Upstream } from '../upstreams/upstream.js';
+import { ConcurrencyService } from '../upstreams/concurrency/concurrency.service.js';
+import type { SharedClaims } from '../upstreams/shared/shared-claims.js';
 import { UpstreamRegistry } from '../upstreams/upstream.registry.js';
+
+const LEAD_PART = 0.9;
 
 /**
  * Wakes resting upstreams: while one rests, a small request each interval asks whether it is back. Owns the intervals,
@@ -27,6 +32,8 @@ export class ProberService implements OnModuleInit, OnApplicationShutdown {
     @Inject(CLOCK) private readonly clock: Clock,
     private readonly metrics: GatewayMetrics,
     private readonly log: GatewayLog,
+    private readonly concurrency: ConcurrencyService,
+    @Inject(SHARED_STATE) private readonly shared: SharedState | null = null,
   ) {}
 
   onModuleInit(): void {
@@ -56,6 +63,11 @@ export class ProberService implements OnModuleInit, OnApplicationShutdown {
         this.scheduler.deleteInterval(name);
       } else if (!this.#running.has(upstream) && backoff.probeAllowed(now) && keyAtHand(upstream)) {
         const seat = upstream.config.probe.mode === 'completion' ? upstream.seat : null;
+        const { shared } = this.concurrency;
+        if (seat !== null && shared !== null) {
+          void this.#probeHolding(upstream, backoff, shared);
+          return;
+        }
         const giveBack = seat === null ? null : seat.holdForProbe();
         // A completion must not drive a model from the machine that is at work, or that somebody waits for.
         if (seat !== null && giveBack === null) return;
@@ -68,19 +80,50 @@ export class ProberService implements OnModuleInit, OnApplicationShutdown {
     this.scheduler.addInterval(name, interval);
   }
 
-  async #probe(upstream: Upstream, backoff: Backoff): Promise<void> {
+  /** Other replicas may be at work on the same machine. */
+  async #probeHolding(upstream: Upstream, backoff: Backoff, shared: SharedClaims): Promise<void> {
     const controller = new AbortController();
+    this.#running.set(upstream, controller);
+    const giveBack = await shared.holdForProbe(upstream);
+    if (giveBack !== null && !controller.signal.aborted) await this.#probe(upstream, backoff, controller);
+    giveBack?.();
+    this.#running.delete(upstream);
+  }
+
+  async #probe(
+    upstream: Upstream,
+    backoff: Backoff,
+    controller: AbortController = new AbortController(),
+  ): Promise<void> {
     const { restNumber } = backoff;
     this.#running.set(upstream, controller);
-    const alive = await this.sender.probe(upstream.config, controller.signal);
+    // One of all replicas asks for each interval: what comes of it is told to the others.
+    const leads = this.shared?.ok !== true || (await this.#leads(this.shared, upstream));
+    const alive = leads ? await this.sender.probe(upstream.config, controller.signal) : null;
     this.#running.delete(upstream);
     if (alive === null || controller.signal.aborted) return;
     const provider = upstream.config.provider.id;
     this.metrics.probed(upstream.id, provider, alive);
     const { wake } = upstream.config.probe;
     this.log.probed(upstream.id, provider, alive, wake);
-    if (wake === 'trial') upstream.recovery?.probed(alive, restNumber);
-    else if (alive) backoff.succeeded();
+    if (wake === 'trial') {
+      upstream.recovery?.probed(alive, restNumber);
+      if (this.shared?.ok) {
+        const news = JSON.stringify([upstream.id, alive, restNumber]);
+        this.shared.store.tell('probed', news).catch(ignoreUnavailable);
+      }
+    }
+    if (wake === 'full' && alive) backoff.succeeded();
+  }
+
+  async #leads({ store }: SharedState, { config, id }: Upstream): Promise<boolean> {
+    try {
+      // A little less than the interval, so that the turn is free again when the next one comes.
+      return await store.lead(`probe:${id}`, config.probeIntervalMs * LEAD_PART);
+    } catch (error) {
+      ignoreUnavailable(error);
+      return true;
+    }
   }
 }
 

@@ -4,6 +4,14 @@ import { CalendarWindow } from './window/calendar-window.js';
 import type { QuotaWindow, Use } from './window/quota-window.js';
 import { SlidingWindow } from './window/sliding-window.js';
 
+/** Others who count against the same quota. */
+export interface MeterPeers {
+  /** Used now; negative where it was taken back. */
+  booked(meter: QuotaMeter, amount: number, nowMs: number): void;
+  /** What this process has reserved, all requests together. */
+  reserved(meter: QuotaMeter, tokens: number): void;
+}
+
 /**
  * Counts one quota of one provider, key, upstream, entry or consumer; lives as long as that. A request counts in the
  * window in which it is sent; tokens are reserved while it runs, across a turn too, and count in the window in which
@@ -11,7 +19,10 @@ import { SlidingWindow } from './window/sliding-window.js';
  */
 export class QuotaMeter {
   #window: QuotaWindow;
+  /** Null where nobody else counts. */
+  peers: MeterPeers | null = null;
   #reservedTokens = 0;
+  #reservedElsewhere = 0;
   #version = 0;
 
   constructor(
@@ -34,12 +45,12 @@ export class QuotaMeter {
 
   /** What is neither used nor reserved; ≤ 0 = exhausted. */
   remaining(nowMs: number): number {
-    return this.quota.limit - this.#window.used(nowMs) - this.#reservedTokens;
+    return this.quota.limit - this.#window.used(nowMs) - this.#reserved;
   }
 
   /** 0 = open. Where only reservations close it, until the window turns: it may open sooner. */
   opensInMs(nowMs: number): number {
-    return this.#window.opensInMs(this.quota.limit - this.#reservedTokens, nowMs);
+    return this.#window.opensInMs(this.quota.limit - this.#reserved, nowMs);
   }
 
   /** Time until nothing of what is used now counts any more. */
@@ -50,8 +61,13 @@ export class QuotaMeter {
   /** Before a request is sent that may use so many tokens. */
   reserve(tokens: number, nowMs: number): QuotaHold {
     this.#version++;
-    if (this.quota.unit === 'requests') return new RequestHold(this, this.#window.book(1, nowMs));
+    if (this.quota.unit === 'requests') {
+      const place = this.#window.book(1, nowMs);
+      this.peers?.booked(this, 1, nowMs);
+      return new RequestHold(this, place);
+    }
     this.#reservedTokens += tokens;
+    this.peers?.reserved(this, this.#reservedTokens);
     return new TokenHold(this, tokens);
   }
 
@@ -65,13 +81,37 @@ export class QuotaMeter {
   unreserve(tokens: number, used: number, nowMs: number): void {
     this.#version++;
     this.#reservedTokens -= tokens;
-    if (used > 0) this.#window.book(used, nowMs);
+    this.peers?.reserved(this, this.#reservedTokens);
+    if (used <= 0) return;
+    this.#window.book(used, nowMs);
+    this.peers?.booked(this, used, nowMs);
   }
 
   /** @internal */
   takeBack(place: number, nowMs: number): void {
     this.#version++;
     this.#window.takeBack(1, place, nowMs);
+    this.peers?.booked(this, -1, nowMs);
+  }
+
+  /** Others have used so much more. */
+  adopt(amount: number, nowMs: number): void {
+    this.#version++;
+    this.#window.book(amount, nowMs);
+  }
+
+  /** What all others together have reserved. */
+  reservedElsewhere(tokens: number): void {
+    this.#reservedElsewhere = tokens;
+  }
+
+  /** What counts at this moment. */
+  used(nowMs: number): number {
+    return this.#window.used(nowMs);
+  }
+
+  get #reserved(): number {
+    return this.#reservedTokens + this.#reservedElsewhere;
   }
 }
 

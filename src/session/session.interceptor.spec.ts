@@ -14,7 +14,7 @@ function header(
 ): string | undefined {
   const headers = new Map<string, string>();
   const { probe = false, sessionHeader = 'x-session' } = options;
-  interceptor.onAttempt({
+  void interceptor.onAttempt({
     exchange: options.exchange ?? exchange(),
     upstream: { provider: { sessionHeader } },
     body: JsonDocument.parse(Buffer.from(body)),

@@ -85,7 +85,7 @@ export class SessionRegistry {
 
   #create(seed: string, { digests }: Chain): Session {
     const history = digests.at(-1)!;
-    const id = hexOf(seed === '' ? history : hash('sha256', Buffer.from(seed + history, 'latin1'), 'binary'));
+    const id = sessionIdOf(seed, history);
     return this.#sessions.get(id) ?? { id, prefixes: new Set(), usedAtMs: 0 };
   }
 
@@ -137,6 +137,11 @@ export class SessionRegistry {
 }
 
 /** Short, since it stands before each prefix; one character a byte. */
-function seedOf(owner: string): string {
+export function seedOf(owner: string): string {
   return hash('sha256', owner, 'binary').slice(0, 16);
+}
+
+/** The id of a session that begins with this history. `seed`: of its owner, '' where there is none. */
+export function sessionIdOf(seed: string, history: string): string {
+  return hexOf(seed === '' ? history : hash('sha256', Buffer.from(seed + history, 'latin1'), 'binary'));
 }

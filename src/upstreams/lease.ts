@@ -7,6 +7,8 @@ import type { Upstream } from './upstream.js';
  */
 export class Lease {
   #held = true;
+  #revoked = false;
+  #onRevoked: (() => void) | null = null;
 
   /** `startedAt` is monotonic. The slot, and the place of a trial, must have been taken already. */
   constructor(
@@ -24,10 +26,25 @@ export class Lease {
     return this.#held;
   }
 
+  /** Told once where the slot must not be used any more, whoever holds it: what runs on it has to end. */
+  set onRevoked(listener: (() => void) | null) {
+    this.#onRevoked = listener;
+    if (this.#revoked) listener?.();
+  }
+
+  /** The slot may be somebody else's by now. It is still to be released. */
+  revoke(): void {
+    if (this.#revoked || !this.#held) return;
+    this.#revoked = true;
+    this.#onRevoked?.();
+  }
+
   release(): void {
     if (!this.#held) return;
     this.#held = false;
-    const { seat, slots } = this.upstream;
+    this.#onRevoked = null;
+    const { keeper, seat, slots } = this.upstream;
+    keeper?.givesBack(this);
     (seat ?? slots).release(this);
     this.trialOf?.giveBackTrial();
   }

@@ -1,4 +1,5 @@
 import type { UpstreamConfig } from '../config/gateway-config.js';
+import type { SlotKeeper } from './shared/slot-keeper.js';
 import type { Backoff } from './backoff/backoff.js';
 import { Recovery } from './backoff/recovery.js';
 import type { Seat } from './concurrency/seat.js';
@@ -25,6 +26,8 @@ export class Upstream {
   readonly recovery: Recovery | null;
   /** Null where its own slots are all that counts. */
   seat: Seat | null = null;
+  /** Null where no other replica uses it. */
+  keeper: SlotKeeper | null = null;
 
   constructor(
     readonly config: UpstreamConfig,

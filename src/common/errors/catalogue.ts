@@ -173,6 +173,16 @@ export const shuttingDown = (): GatewayError =>
     headers: { 'retry-after': '1', 'retry-after-ms': '1000', connection: 'close' },
   });
 
+/** What the replicas share cannot be reached, and `state.on_error` says that nothing is served without it. */
+export const stateUnavailable = (): GatewayError =>
+  new GatewayError({
+    status: 503,
+    code: 'state_unavailable',
+    type: 'server_error',
+    message: 'The state that the replicas of this service share cannot be reached.',
+    headers: { 'retry-after': '1', 'retry-after-ms': '1000' },
+  });
+
 export const pluginFailed = (): GatewayError =>
   new GatewayError({
     status: 500,

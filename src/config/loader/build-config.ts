@@ -29,6 +29,7 @@ import type { NetworkSettings } from './network-settings.js';
 import { buildErrorRules, buildKeys } from './build-keys.js';
 import { quotasOf } from './quota-settings.js';
 import { buildConsumers, buildRoutes, listOf, modelLabels, upstreamLabels } from './build-access.js';
+import { redisOf } from './state-settings.js';
 import { heartbeatOf, queueOf, slotGroupOf, slotGroupsOf, spillOf } from './queue-settings.js';
 import type { Entries, Entry } from './read-entries.js';
 import { backoffOf, probeOf } from './recovery-settings.js';
@@ -221,9 +222,10 @@ function buildPlugin({ index, section }: Entry<PluginSection>, origin: Origin): 
   };
 }
 
-function buildState({ file }: StateSection, { path, directory }: Origin): StateConfig {
+function buildState(section: StateSection, { path, directory }: Origin): StateConfig {
+  const { file } = section;
   const base = path === null ? (directory ?? '') : dirname(path);
-  return { file: file === undefined ? null : resolve(base, file.trim()) };
+  return { file: file === undefined ? null : resolve(base, file.trim()), redis: redisOf(section) };
 }
 
 function prefillOf(written: boolean | PrefillMerge | undefined): PrefillConfig | null {

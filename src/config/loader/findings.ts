@@ -40,6 +40,12 @@ export class Findings {
     this.#warnings.push({ path: '', line: null, message });
   }
 
+  /** Whether a problem was found with this very value. */
+  has(path: ConfigPath): boolean {
+    const wanted = formatPath(path);
+    return this.#problems.some((problem) => problem.path === wanted);
+  }
+
   /** In the order of the file. */
   get problems(): ConfigProblem[] {
     return [...inFileOrder(this.#problems), ...this.#files.flatMap(({ problems }) => problems)];

@@ -14,6 +14,7 @@ import { checkKeys } from './check-keys.js';
 import { checkRecovery } from './recovery-checks.js';
 import { checkReferences } from './references.js';
 import { checkStreams } from './stream-checks.js';
+import { checkState } from './state-settings.js';
 import type { Environment } from './substitution.js';
 
 /** Orders within a tier that need no plugin. */
@@ -85,6 +86,7 @@ function loadText(
   const network = new NetworkReader(directory, findings, environment).read(entries);
   checkKeys(entries, findings, Date.now());
   checkQueues(entries, findings);
+  checkState(entries.state, findings);
   const { problems } = findings;
   if (problems.length > 0) return { ok: false, problems, warnings: findings.warnings };
   checkRecovery(entries, findings);

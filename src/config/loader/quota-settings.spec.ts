@@ -112,15 +112,15 @@ describe('usage of a provider', () => {
 
 describe('state in the file', () => {
   it('keeps nothing by default, and a file relative to the configuration', () => {
-    expect(load(file({})).config.state).toEqual({ file: null });
-    expect(load(file({ end: 'state: { store: memory }' })).config.state).toEqual({ file: null });
+    expect(load(file({})).config.state.file).toBeNull();
+    expect(load(file({ end: 'state: { store: memory }' })).config.state.file).toBeNull();
     const text = file({ end: 'state: { file: ./state/quotas.json }' });
     const result = loadConfig({ text, directory: '/etc/llm-proxy' }, {});
     expect(result.ok && result.config.state.file).toBe('/etc/llm-proxy/state/quotas.json');
   });
   it.each([
     ['state: memory', 'state (line 5): must be a mapping, not a text'],
-    ['state: { store: disk }', 'state.store (line 5): must be memory, not "disk"'],
+    ['state: { store: disk }', 'state.store (line 5): must be memory or redis, not "disk"'],
     ['state: { file: 5 }', 'state.file (line 5): must be a text, not 5; quote it'],
     ['state: { file: "" }', 'state.file (line 5): must not be empty'],
   ])('%s is refused', (end, problem) => {

@@ -32,8 +32,8 @@ export interface Entries {
   readonly plugins: readonly Entry<PluginSection>[];
   readonly disable: readonly string[];
   readonly defaultModel: string | null;
-  readonly state: StateSection;
   readonly slotGroups: PlainObject;
+  readonly state: StateSection;
 }
 
 export function readEntries(

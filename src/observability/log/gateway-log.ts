@@ -240,6 +240,19 @@ export class GatewayLog {
     this.logger.error({ request_id: requestId, ...describeError(error) }, `unexpected error in ${where}`);
   }
 
+  /** Once for each outage. */
+  stateLost(reason: string, onError: 'local' | 'reject' | 'strict'): void {
+    this.logger.warn(
+      { reason, on_error: onError },
+      `state: redis is gone (${reason}), ${WITHOUT_STATE[onError]}`,
+    );
+  }
+
+  stateBack(afterMs: number): void {
+    const after = Math.round(afterMs);
+    this.logger.info({ outage_ms: after }, `state: redis is back after ${after}ms`);
+  }
+
   info(message: string, fields: object = {}): void {
     this.logger.info(fields, message);
   }
@@ -273,6 +286,12 @@ function restOf(failure: AttemptFailure, { restMs, resting }: Following): string
   if (failure.class === 'model_gone' && resting !== 'backoff') told.push('check url and model');
   return told.length === 0 ? '' : ` (${told.join('; ')})`;
 }
+
+const WITHOUT_STATE = {
+  local: 'each replica has its part of every limit',
+  reject: 'requests are refused',
+  strict: 'nothing that has a limit is claimed',
+} as const;
 
 function describeError(error: unknown): { error: string; at?: string } {
   if (!(error instanceof Error)) return { error: typeof error };

@@ -177,6 +177,18 @@ export class GatewayMetrics {
     this.#upstreams = source;
   }
 
+  /** Only where replicas share anything. */
+  shared(degraded: () => boolean): void {
+    new Gauge({
+      name: 'llm_proxy_state_degraded',
+      help: 'Whether the store that replicas share is out of reach.',
+      registers: [this.registry],
+      collect() {
+        this.set(degraded() ? 1 : 0);
+      },
+    });
+  }
+
   #registerGauges(
     build: { readonly version: string; readonly node: string },
     logLinesDropped: () => number,

@@ -10,6 +10,7 @@ export type RejectionReason =
   | 'too_large'
   | 'shutting_down'
   | 'no_candidates'
+  | 'state'
   | 'no_key'
   | 'quota'
   | 'unauthorized'
@@ -28,6 +29,7 @@ const BY_CODE: ReadonlyMap<string, RejectionReason> = new Map([
   ['request_too_large', 'too_large'],
   ['shutting_down', 'shutting_down'],
   ['no_candidates', 'no_candidates'],
+  ['state_unavailable', 'state'],
   ['no_usable_key', 'no_key'],
   ['quota_exhausted', 'quota'],
   ['missing_api_key', 'unauthorized'],

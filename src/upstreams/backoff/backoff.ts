@@ -5,7 +5,35 @@ export interface BackoffOptions {
   readonly baseMs?: number;
 }
 
+/** A failure as others must hear of it: durations only. */
+export interface BookedFailure {
+  readonly baseMs: number;
+  readonly capMs: number;
+  readonly askedMs: number;
+  /** Since the attempt began. */
+  readonly ageMs: number;
+  readonly trial: boolean;
+}
+
+/** Others who count the same streak. */
+export interface BackoffPeers {
+  failed(failure: BookedFailure): void;
+  succeeded(): void;
+}
+
+/** What all of them together have come to. */
+export interface AgreedRest {
+  readonly streak: number;
+  readonly number: number;
+  readonly totalMs: number;
+  readonly leftMs: number;
+  readonly quietMs: number;
+  readonly afterTrial: boolean;
+}
+
 const BASE_MS = 1000;
+/** News of oneself, a little later. */
+const SAME_MS = 50;
 
 /**
  * The failure streak and the rest of one upstream, or of all upstreams that share a provider's counter, and the places
@@ -24,6 +52,8 @@ export class Backoff {
   /** The provider asked not to be bothered before. */
   #quietUntil = 0;
   #trials = 0;
+  /** Null where nobody else counts this streak. */
+  peers: BackoffPeers | null = null;
   readonly #restListeners: (() => void)[] = [];
   readonly #wakeListeners: (() => void)[] = [];
 
@@ -120,12 +150,42 @@ export class Backoff {
       this.#restEndsAt = now + Math.max(this.#ladderMs(), asked, Math.min(this.capMs, previousMs));
     }
     if (retryAfterMs > 0) this.#quietUntil = Math.max(this.#quietUntil, now + retryAfterMs);
+    this.peers?.failed({
+      baseMs: this.#baseMs,
+      capMs: this.capMs,
+      askedMs: retryAfterMs,
+      ageMs: now - attemptBeganAt,
+      trial,
+    });
     for (const listener of this.#restListeners) listener();
     return this.restingMs(now);
   }
 
+  /** What all who count this streak have come to; what this one knew is replaced. */
+  adopt(agreed: AgreedRest, now: number): void {
+    this.#restNumber = agreed.number;
+    if (agreed.streak === 0) {
+      this.#healthy();
+      return;
+    }
+    const endsAt = now + agreed.leftMs;
+    const isNews = this.#streak !== agreed.streak || Math.abs(this.#restEndsAt - endsAt) > SAME_MS;
+    this.#streak = agreed.streak;
+    this.#afterTrial = agreed.afterTrial;
+    this.#restEndsAt = endsAt;
+    this.#restBeganAt = endsAt - agreed.totalMs;
+    this.#quietUntil = now + agreed.quietMs;
+    if (isNews) for (const listener of this.#restListeners) listener();
+  }
+
   /** A success, of a request or a probe: healthy at once. */
   succeeded(): void {
+    // Most successes follow one another: then there is nothing to tell.
+    if (this.#streak > 0) this.peers?.succeeded();
+    this.#healthy();
+  }
+
+  #healthy(): void {
     const rested = this.#streak > 0;
     this.#streak = 0;
     this.#restEndsAt = 0;

@@ -5,6 +5,7 @@ import type { SkipReason } from '../../contracts/gate.js';
 import { CLOCK } from '../../contracts/ports.js';
 import type { Upstream } from '../upstream.js';
 import { type Claim, type Claimable, isClosed } from './claimable.js';
+import type { SharedClaims } from '../shared/shared-claims.js';
 import { SlotRooms } from './slot-rooms.js';
 import { settlesWithin } from './settle-wait.js';
 import { type Unserved, type WaitEnd, Waiter } from './waiter.js';
@@ -43,10 +44,21 @@ export interface Request {
  */
 @Injectable()
 export class ConcurrencyService {
+  #shared: SharedClaims | null = null;
+
   constructor(
     @Inject(CLOCK) private readonly clock: Clock,
     private readonly rooms: SlotRooms,
   ) {}
+
+  /** Where limits are shared with other replicas, claims go through this; null where they are not. */
+  get shared(): SharedClaims | null {
+    return this.#shared;
+  }
+
+  share(claims: SharedClaims): void {
+    this.#shared = claims;
+  }
 
   /** What a request for this model brings to each of its claims; null where the model has no queue. */
   waiterFor(model: ModelConfig, { bytes, consumer, priority }: Request): Waiter | null {

@@ -2,7 +2,7 @@ import type { Clock } from '../../common/time/clock.js';
 import type { Upstream } from '../upstream.js';
 import type { SetAlarm } from './alarm.js';
 import { changesMs, type Claim, type Claimable, opensMs } from './claimable.js';
-import { pick } from './pick.js';
+import { type Choice, pick } from './pick.js';
 import type { RoomSeat, SlotRoom } from './slot-room.js';
 import { excluded, type SpillReason } from './spill.js';
 import {
@@ -22,6 +22,12 @@ export interface DispatcherTools {
   readonly spilled: (model: string, upstream: Upstream, reason: SpillReason) => void;
 }
 
+/** Somebody who can get slots from elsewhere for those who wait. */
+export interface RoomWatcher {
+  /** Somebody waits here and got nothing. */
+  wanted(room: SlotRoom): void;
+}
+
 /**
  * Hands slots to those who wait, in the step in which they become free: no polling, and no newcomer comes between. Owns
  * the alarms of those who wait and of the rooms whose upstreams rest; costs nothing between two events. Lives as long as
@@ -32,12 +38,23 @@ export class Dispatcher {
   /** Those who wait for something else than a slot: no line knows them. */
   readonly #attending = new Set<Waiter>();
   #closed = false;
+  #watcher: RoomWatcher | null = null;
 
   constructor(private readonly tools: DispatcherTools) {}
 
   /** How many wait, for whatever. */
   get waiting(): number {
     return this.#waiting;
+  }
+
+  /** Told whenever somebody waits for what this replica does not have in hand. */
+  set watcher(watcher: RoomWatcher) {
+    this.#watcher = watcher;
+  }
+
+  /** How a request that waits chooses. */
+  choice(waiter: Waiter): Choice {
+    return this.#choiceOf(waiter, false);
   }
 
   /** The candidate a request gets right now, as a newcomer: after all who wait for the same slots. */
@@ -135,6 +152,7 @@ export class Dispatcher {
     // Whose estimate has grown may go elsewhere.
     if (closed || room.spillers > 0) this.#lookAround(room, now);
     if (closed) this.#watch(room, now);
+    if (room.line.size > 0) this.#watcher?.wanted(room);
   }
 
   /** An upstream of this room began to rest, or rests longer. */
@@ -233,6 +251,7 @@ export class Dispatcher {
     }
     this.#arm(waiter, now);
     if (before) for (const room of waiter.tickets.keys()) if (room.spillers > 0) this.#lookAround(room, now);
+    this.#tellWatcher(waiter);
   }
 
   #end(waiter: Waiter, result: WaitEnd): void {
@@ -272,8 +291,17 @@ export class Dispatcher {
     waiter.cancelAlarm = null;
     const now = this.tools.clock.now();
     if (waiter.spills && this.#serve(waiter, now)) return;
-    if (waiter.leftMs(now) <= 0) this.#end(waiter, { unserved: waiter.inVain });
-    else this.#arm(waiter, now);
+    if (waiter.leftMs(now) <= 0) {
+      this.#end(waiter, { unserved: waiter.inVain });
+      return;
+    }
+    this.#arm(waiter, now);
+    this.#tellWatcher(waiter);
+  }
+
+  #tellWatcher({ tickets }: Waiter): void {
+    if (this.#watcher === null) return;
+    for (const room of tickets.keys()) this.#watcher.wanted(room);
   }
 
   /** One for each room: the next rest or gate that is over. */
@@ -311,7 +339,7 @@ export class Dispatcher {
     room.lookAt = null;
   }
 
-  #choiceOf(waiter: Waiter, full: boolean) {
+  #choiceOf(waiter: Waiter, full: boolean): Choice {
     return {
       patience: waiter,
       full,

@@ -52,11 +52,12 @@ function take<C extends Claimable>(
   reason: SpillReason | null,
   choice: Choice | null,
 ): Claim<C> {
-  const { recovery, seat, slots } = candidate.upstream;
+  const { keeper, recovery, seat, slots } = candidate.upstream;
   const trialOf = candidate.upstream.restingMs(now) > 0 ? recovery : null;
   trialOf?.takeTrial();
   const lease = new Lease(candidate.upstream, now, trialOf);
   if (!(seat ?? slots).claim(lease)) throw new Error('a slot was claimed where none is free');
+  keeper?.took(lease);
   if (reason !== null) choice?.spilled(candidate, reason);
   return { candidate, lease };
 }

@@ -7,6 +7,10 @@ export class SlotPool {
   /** When the pauses end of slots that are no longer held and not free yet. */
   readonly #settlingUntil: number[] = [];
 
+  /** Where replicas share the limit: how many of it are this one's to use. −1 = all. */
+  #granted = -1;
+  #pausesCount = true;
+
   /** `limit` ≥ 1, or Infinity for unlimited. */
   constructor(readonly limit: number) {}
 
@@ -20,7 +24,17 @@ export class SlotPool {
   }
 
   get free(): boolean {
+    if (this.#granted >= 0) return (this.#pausesCount ? this.occupied : this.#active) < this.#granted;
     return this.#active + this.#settlingUntil.length < this.limit;
+  }
+
+  /**
+   * The limit is shared: `count` slots of it are this replica's to use, from now on. `pausesCount`: whether one that is in
+   * the pause after an exchange is among them, or was given back to all.
+   */
+  grant(count: number, pausesCount: boolean): void {
+    this.#granted = count;
+    this.#pausesCount = pausesCount;
   }
 
   /** Takes a slot where one is free. */
@@ -50,6 +64,8 @@ export class SlotPool {
   /** When the next pause ends, if a pause is all that keeps the slots taken: 0 = a slot is free, null = they are held. */
   get settlingUntil(): number | null {
     if (this.free) return 0;
+    // Other replicas hold them.
+    if (this.#settlingUntil.length === 0) return null;
     return this.#active < this.limit ? Math.min(...this.#settlingUntil) : null;
   }
 

@@ -72,7 +72,7 @@ export class SlotRoom {
     const { group, tools } = this;
     if (group === null) return () => {};
     if (group.slots.occupied > 0 || this.line.size > 0) return null;
-    group.slots.claim();
+    if (!group.slots.claim()) return null;
     return () => this.settle([group.slots], group.settleMs, tools.clock.now());
   }
 

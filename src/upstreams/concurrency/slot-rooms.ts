@@ -73,6 +73,11 @@ export class SlotRooms {
     return this.#queues.get(model) ?? null;
   }
 
+  /** All in which somebody can wait. */
+  get all(): readonly SlotRoom[] {
+    return this.#rooms;
+  }
+
   seatOf(upstream: Upstream): RoomSeat | undefined {
     return this.#seats.get(upstream);
   }

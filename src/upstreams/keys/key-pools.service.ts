@@ -30,6 +30,11 @@ export class KeyPools {
     metrics.states = () => this.#states();
   }
 
+  /** All keys, by provider. */
+  get all(): ReadonlyMap<string, readonly PoolKey[]> {
+    return this.#pools;
+  }
+
   /** Null where the provider has no pool. Called once for each upstream. */
   keysOf({ id, provider }: UpstreamConfig): UpstreamKeys | null {
     const keys = this.#pools.get(provider.id);

@@ -1,0 +1,31 @@
+import { notText, show, simpleRule, type Rule } from './rule.js';
+
+const WANTED = 'write it like "redis://host:6379" or "rediss://host:6379" (with TLS)';
+
+/** The url of a Redis. It may hold a password, so no message shows it. */
+export const redisUrl: Rule = simpleRule(
+  'redisUrl',
+  { type: 'string', pattern: '^(rediss?://|\\$\\{)' },
+  (value) => {
+    if (typeof value !== 'string') return notText(value);
+    const written = value.trim();
+    if (written === '') return `is empty; ${WANTED}`;
+    if (!/^rediss?:\/\//i.test(written)) return `the scheme must be redis or rediss; ${WANTED}`;
+    const url = /[\p{Cc}\s\\]/u.test(written) ? null : URL.parse(written);
+    if (url === null || url.hostname === '') return `is no valid url; ${WANTED}`;
+    if (!/^\/?\d{0,4}$/.test(url.pathname))
+      return `after the host only the number of a database may follow; ${WANTED}`;
+    return url.search === '' && url.hash === '' ? null : `must not have a query or a fragment; ${WANTED}`;
+  },
+);
+
+/** What all keys begin with. */
+export const keyPrefix: Rule = simpleRule(
+  'keyPrefix',
+  { type: 'string', minLength: 1, maxLength: 100 },
+  (value) => {
+    if (typeof value !== 'string') return notText(value);
+    if (/^[\x21-\x7e]{1,100}$/.test(value)) return null;
+    return `must be 1 to 100 printable characters without spaces, such as "llm-proxy:", not ${show(value)}`;
+  },
+);

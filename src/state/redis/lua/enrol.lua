@@ -1,0 +1,56 @@
+-- A replica (re)joins: it tells every lease it holds, and what else stands in its name is struck out. Nothing is given out
+-- until all others have told theirs as well; where Redis has lost its memory, for the time of a lease.
+-- KEYS  1 held back  2 roll call  3 members  4 excesses  5 epoch, then the pools that ARGV[4] and ARGV[5] name by number
+-- ARGV  1 replica  2 lease ms  3 channel  4 [[lease, [pool]]]  5 [every pool]  6 epoch it knew, or ''  7 an epoch to begin
+--       8 ms that a newcomer waits for others in an empty Redis
+-- Gives { epoch, ms for which nothing is given out, members, replica|pool, excess… }.
+
+local replica, lease_ms, channel = ARGV[1], tonumber(ARGV[2]), ARGV[3]
+local knew = ARGV[6]
+local now = now_ms()
+
+local told = {}
+for _, lease in ipairs(cjson.decode(ARGV[4])) do
+  told[lease[1]] = true
+  for _, pool in ipairs(lease[2]) do occupy(KEYS[pool], lease[1], now + lease_ms, now) end
+end
+local own = replica .. ':'
+for _, pool in ipairs(cjson.decode(ARGV[5])) do
+  for _, member in ipairs(redis.call('ZRANGE', KEYS[pool], 0, -1)) do
+    local stale = string.sub(member, 1, #own) == own and not told[member]
+    if stale or member == 'r:' .. replica then redis.call('ZREM', KEYS[pool], member) end
+  end
+end
+
+-- Never shorter than it is.
+local function hold_back(why, ms)
+  if ms > 0 and redis.call('PTTL', KEYS[1]) < ms then redis.call('SET', KEYS[1], why, 'PX', whole(ms)) end
+end
+
+local epoch = redis.call('GET', KEYS[5])
+if not epoch then
+  epoch = ARGV[7]
+  -- A newcomer cannot know whether others still run what an earlier Redis knew of: it lets them come first.
+  hold_back('epoch', knew == '' and tonumber(ARGV[8]) or lease_ms)
+elseif knew ~= '' and knew ~= epoch then
+  if redis.call('EXISTS', KEYS[1]) == 1 then hold_back('epoch', lease_ms) end
+elseif knew ~= '' then
+  local others = redis.call('ZRANGEBYSCORE', KEYS[3], whole(now - lease_ms * 4 / 3), '+inf')
+  for _, other in ipairs(others) do
+    if other ~= replica then redis.call('SADD', KEYS[2], other) end
+  end
+  redis.call('SREM', KEYS[2], replica)
+  if redis.call('SCARD', KEYS[2]) > 0 then
+    redis.call('PEXPIRE', KEYS[2], whole(lease_ms))
+    hold_back('roll', lease_ms)
+    publish(channel, { t = 'roll', r = replica })
+  end
+end
+redis.call('SET', KEYS[5], epoch, 'PX', 86400000)
+answer_roll(KEYS[1], KEYS[2], replica)
+
+redis.call('ZADD', KEYS[3], whole(now), replica)
+keep(KEYS[3], 3600000)
+local count = replica_count(KEYS[3], lease_ms, now)
+publish(channel, { t = 'replicas', n = count })
+return { epoch, math.max(0, redis.call('PTTL', KEYS[1])), count, unpack(redis.call('HGETALL', KEYS[4])) }

@@ -1,0 +1,38 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+
+const NAMES = [
+  'claim',
+  'release',
+  'forget',
+  'renew',
+  'enrol',
+  'leave',
+  'fail',
+  'succeed',
+  'rests',
+  'hold',
+  'held',
+  'count',
+  'sums',
+  'recall',
+] as const;
+
+export type ScriptName = (typeof NAMES)[number];
+
+export interface Script {
+  readonly text: string;
+  readonly sha1: string;
+}
+
+/** The Lua scripts, from the files beside this one. Read once, when the first replica of a process needs them. */
+export function loadScripts(): ReadonlyMap<ScriptName, Script> {
+  const read = (name: string) => readFileSync(new URL(`./lua/${name}.lua`, import.meta.url), 'utf8');
+  const common = read('common');
+  return new Map(
+    NAMES.map((name) => {
+      const text = `${common}\n${read(name)}`;
+      return [name, { text, sha1: createHash('sha1').update(text).digest('hex') }];
+    }),
+  );
+}

@@ -1,0 +1,109 @@
+import type { Clock } from '../../common/time/clock.js';
+import { setNodeAlarm } from '../concurrency/alarm.js';
+import type { Claim, Claimable } from '../concurrency/claimable.js';
+import type { SlotRooms } from '../concurrency/slot-rooms.js';
+import type { RoomWatcher } from '../concurrency/dispatcher.js';
+import type { SlotRoom } from '../concurrency/slot-room.js';
+import type { Waiter } from '../concurrency/waiter.js';
+import type { Upstream } from '../upstream.js';
+import { RoomPursuit } from './room-pursuit.js';
+import { SharedPool } from './shared-pool.js';
+import type { SharedSlots } from './shared-slots.js';
+import { type Want, wants } from './wants.js';
+
+/**
+ * Claims where replicas share the limits: asks the store for what is not in hand, then chooses as any process does. Owns the
+ * pursuit of slots for those who wait. Lives as long as the service.
+ */
+export class SharedClaims implements RoomWatcher {
+  readonly #pursuits = new Map<SlotRoom, RoomPursuit>();
+
+  constructor(
+    private readonly slots: SharedSlots,
+    private readonly rooms: SlotRooms,
+    upstreams: Iterable<Upstream>,
+    private readonly clock: Clock,
+  ) {
+    const groups = new Map<SlotRoom, SharedPool>();
+    for (const upstream of upstreams) this.#add(upstream, groups);
+    rooms.dispatcher.watcher = this;
+    // Named first: a closure that is put on an object at once costs the collector dearly.
+    const changed = () => this.#lookEverywhere();
+    const woken = (pool: string, inMs: number) => this.#woken(pool, inMs);
+    slots.onChange = changed;
+    slots.onWake = woken;
+  }
+
+  /** See `ConcurrencyService.claim`. Never rejects. */
+  claim<C extends Claimable>(
+    candidates: readonly C[],
+    tried: ReadonlySet<Upstream> | null,
+    waiter: Waiter | null,
+  ): Claim<C> | null | Promise<Claim<C> | null> {
+    const { dispatcher } = this.rooms;
+    const choice = waiter === null ? null : dispatcher.choice(waiter);
+    const wanted = wants(candidates, tried, this.clock.now(), choice).filter(({ upstream }) =>
+      this.slots.asks(upstream),
+    );
+    if (wanted.length === 0) return dispatcher.claim(candidates, tried, waiter);
+    return this.#ask(wanted, candidates, tried, waiter);
+  }
+
+  async #ask<C extends Claimable>(
+    wanted: readonly Want[],
+    candidates: readonly C[],
+    tried: ReadonlySet<Upstream> | null,
+    waiter: Waiter | null,
+  ): Promise<Claim<C> | null> {
+    let claim: Claim<C> | null = null;
+    // Those who wait for it here come first.
+    const use = () => {
+      claim = this.rooms.dispatcher.claim(candidates, tried, waiter);
+    };
+    const { got } = await this.slots.ask(wanted, [], use);
+    return got === 'nothing' ? this.rooms.dispatcher.claim(candidates, tried, waiter) : claim;
+  }
+
+  /** See {@link Seat.holdForProbe}; where the store is away, what this replica has of the group decides. */
+  async holdForProbe({ config, seat }: Upstream): Promise<(() => void) | null> {
+    const pool = config.slotGroup === null ? undefined : this.slots.pool(`g:${config.slotGroup.id}`);
+    if (pool === undefined || !this.slots.ok) return seat === null ? () => {} : seat.holdForProbe();
+    return await this.slots.holdForProbe(pool, config.slotGroup?.settleMs ?? 0);
+  }
+
+  wanted(room: SlotRoom): void {
+    this.#pursuits.get(room)?.pursue();
+  }
+
+  #add(upstream: Upstream, groups: Map<SlotRoom, SharedPool>): void {
+    const room = this.rooms.seatOf(upstream)?.room ?? null;
+    const pools =
+      upstream.slots.limit === Infinity ? [] : [new SharedPool(`u:${upstream.id}`, upstream.slots)];
+    const [own] = pools;
+    if (room?.group) {
+      const { group } = room;
+      const pool = groups.get(room) ?? new SharedPool(`g:${group.id}`, group.slots);
+      groups.set(room, pool);
+      pools.push(pool);
+    }
+    if (pools.length === 0) return;
+    this.slots.add(upstream, pools);
+    const noted = room === null ? undefined : (groups.get(room) ?? own);
+    if (room === null || noted === undefined || this.#pursuits.has(room)) return;
+    const tools = {
+      slots: this.slots,
+      dispatcher: this.rooms.dispatcher,
+      now: () => this.clock.now(),
+      setAlarm: setNodeAlarm,
+    };
+    this.#pursuits.set(room, new RoomPursuit(room, noted, tools));
+  }
+
+  #lookEverywhere(): void {
+    for (const [room] of this.#pursuits) this.rooms.dispatcher.dispatch(room);
+  }
+
+  #woken(name: string, inMs: number): void {
+    for (const pursuit of this.#pursuits.values()) if (pursuit.pool.name === name) pursuit.woken(inMs);
+  }
+}

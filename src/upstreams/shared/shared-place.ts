@@ -1,0 +1,42 @@
+import type { Lease } from '../lease.js';
+import type { Upstream } from '../upstream.js';
+import type { SharedPool } from './shared-pool.js';
+
+/** A slot that the store gave to this replica. */
+export interface Permit {
+  readonly id: string;
+  /** When the store was last asked to keep it; monotonic. */
+  renewedAt: number;
+}
+
+/**
+ * What this replica has of one upstream whose slots, or whose group's, are shared. Permits of one upstream are all alike:
+ * which of them an exchange runs on does not matter.
+ */
+export class SharedPlace {
+  readonly permits: Permit[] = [];
+  readonly leases = new Set<Lease>();
+
+  constructor(
+    readonly upstream: Upstream,
+    readonly pools: readonly SharedPool[],
+  ) {}
+
+  /** Permits that nothing runs on. */
+  get surplus(): number {
+    return this.permits.length - this.upstream.slots.active;
+  }
+
+  add(permit: Permit): void {
+    this.permits.push(permit);
+    for (const pool of this.pools) pool.received();
+  }
+
+  /** Null where there is none: what runs was claimed without a store. */
+  takeOut(): Permit | null {
+    const permit = this.permits.pop();
+    if (permit === undefined) return null;
+    for (const pool of this.pools) pool.gaveBack();
+    return permit;
+  }
+}

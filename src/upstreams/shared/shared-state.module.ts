@@ -1,0 +1,45 @@
+import { Global, Module } from '@nestjs/common';
+import { monotonicClock } from '../../common/time/clock.js';
+import { ConfigStore } from '../../config/config.store.js';
+import { GatewayLog } from '../../observability/log/gateway-log.js';
+import { GatewayMetrics } from '../../observability/metrics/gateway.metrics.js';
+import { SHARED_STATE, SharedState } from '../../state/shared-state.js';
+
+const LEASE_MS = 15_000;
+/** Others that knew an earlier Redis come back within their longest retry, and speak before a newcomer. */
+const NEWCOMER_MS = 1000;
+const PATIENCE_MS = 2000;
+
+/** What replicas share, where they share anything: with `store: memory` not a line of it is loaded. */
+@Global()
+@Module({
+  providers: [
+    {
+      provide: SHARED_STATE,
+      inject: [ConfigStore, GatewayLog, GatewayMetrics],
+      useFactory: async (config: ConfigStore, log: GatewayLog, metrics: GatewayMetrics) => {
+        const { redis } = config.current.state;
+        if (redis === null) return null;
+        const { RedisStore } = await import('../../state/redis/redis-store.js');
+        const { onError, prefix, timeoutMs, url } = redis;
+        const store = new RedisStore({ url, prefix, timeoutMs, leaseMs: LEASE_MS, newcomerMs: NEWCOMER_MS });
+        const state = new SharedState({
+          store,
+          clock: monotonicClock,
+          onError,
+          leaseMs: LEASE_MS,
+          timeoutMs,
+          patienceMs: PATIENCE_MS,
+          log: {
+            lost: (reason) => log.stateLost(reason, onError),
+            back: (afterMs) => log.stateBack(afterMs),
+          },
+        });
+        metrics.shared(() => state.degraded);
+        return state;
+      },
+    },
+  ],
+  exports: [SHARED_STATE],
+})
+export class SharedStateModule {}
