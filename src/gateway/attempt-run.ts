@@ -167,7 +167,8 @@ export class AttemptRun implements AnswerListener, AnswerHost, TimerOwner {
   }
 
   onFailure(failure: TransportFailure): void {
-    this.#broken(this.#failure('net_err', failure.reason));
+    const broken = this.#failure('net_err', failure.reason);
+    this.#broken(failure.ours === true ? { ...broken, ours: true } : broken);
   }
 
   timeOver(which: TimeOver): void {

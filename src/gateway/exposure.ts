@@ -22,11 +22,16 @@ export function trailOf(attempts: readonly AttemptRecord[]): string {
 }
 
 /** The head of an answer that was held back, with all attempts that were made by now. */
-export function retold(headers: readonly string[], attempts: readonly AttemptRecord[]): string[] {
+export function retold(
+  headers: readonly string[],
+  attempts: readonly AttemptRecord[],
+  queueMs: number,
+): string[] {
   const told = [...headers];
   for (let i = 0; i < told.length; i += 2) {
     if (told[i] === 'x-llm-proxy-attempts') told[i + 1] = String(attempts.length);
     else if (told[i] === 'x-llm-proxy-trail') told[i + 1] = trailOf(attempts);
+    else if (told[i] === 'x-llm-proxy-queue-ms') told[i + 1] = String(queueMs);
   }
   return told;
 }

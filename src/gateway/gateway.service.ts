@@ -189,7 +189,7 @@ export class GatewayService {
     const { relayed, tooLong } = exchange;
     if (relayed?.begun === true) return this.#unfinished(relayed, sink);
     if (unserved === 'shutting_down') throw shuttingDown();
-    if (tooLong !== null) return passOn(exchange, tooLong.target, tooLong.held, sink);
+    if (tooLong !== null) return passOn(exchange, tooLong.target, tooLong.held, sink, this.clock);
     const error = this.#refusal(exchange, plan, unserved);
     const slots = plan.candidates.map(
       ({ upstream }) => `${printable(upstream.id)}=${printable(shownSlots(upstream))}`,

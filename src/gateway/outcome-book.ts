@@ -80,7 +80,7 @@ export class OutcomeBook {
   ): Following {
     const next = answered ? 'answer interrupted' : 'failover';
     // A 4xx speaks of the request, even where it cannot be the client's answer.
-    if (failure.class === 'bad_request' || this.#cutShort(exchange, failure))
+    if (failure.class === 'bad_request' || this.#isOurs(exchange, failure))
       return { restMs: 0, resting: 'backoff', next };
     const { backoff } = candidate.upstream;
     const restMs = backoff?.failed(this.clock.now(), lease.startedAt, failure.retryAfterMs, lease.trial) ?? 0;
@@ -111,7 +111,7 @@ export class OutcomeBook {
     if (rest !== null)
       return { restMs: rest.ms, resting: rest.scope === 'upstream' ? 'upstream' : 'key', next };
     const stepping = walk.key === null && (rules === null || walk.broken);
-    if (!stepping || this.#cutShort(exchange, failure)) return { restMs: 0, resting: 'backoff', next };
+    if (!stepping || this.#isOurs(exchange, failure)) return { restMs: 0, resting: 'backoff', next };
     const asked = rules === null || failure.class === 'server_error' ? failure.retryAfterMs : undefined;
     const restMs = upstream.backoff?.failed(this.clock.now(), lease.startedAt, asked, lease.trial) ?? 0;
     return { restMs, resting: 'backoff', next };
@@ -125,14 +125,18 @@ export class OutcomeBook {
     else key?.restAt(upstream.id, now, ms);
   }
 
-  /** The deadline of the request left this attempt less than its own time: that is no fault of the upstream. */
-  #cutShort({ attempts, deadlineAt }: GatewayExchange, { timedOut }: AttemptFailure): boolean {
-    return timedOut === true && attempts.length > 1 && this.clock.now() >= deadlineAt;
+  /** No fault of the upstream: it was never asked, or the deadline of the request left it less than its own time. */
+  #isOurs({ attempts, deadlineAt, waiter }: GatewayExchange, { ours, timedOut }: AttemptFailure): boolean {
+    if (ours === true) return true;
+    // Where all of its time was its own, a deadline is what the file gives an upstream to answer in.
+    const shared = attempts.length > 1 || (waiter?.waitedMs(this.clock.now()) ?? 0) > 0;
+    return timedOut === true && shared && this.clock.now() >= deadlineAt;
   }
 
   /** A failure counts as the longest wait there is. */
   #time({ candidate }: CompiledTarget, { failure, firstByteMs, held, result }: AttemptOutcome): void {
     const { config, firstByte } = candidate.upstream;
+    if (failure?.ours === true) return;
     if (failure !== undefined && held === undefined && result !== 'cancelled')
       firstByte.add(config.firstByteTimeoutMs);
     else if (firstByteMs !== undefined) firstByte.add(firstByteMs);

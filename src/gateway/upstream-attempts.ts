@@ -18,6 +18,7 @@ import type { GatewayExchange } from './gateway-exchange.js';
 import { errorClassOf, OutcomeBook } from './outcome-book.js';
 import { PipelineCompiler } from './pipeline.compiler.js';
 import { QuotaDesk } from './quota-desk.js';
+import { queueMs } from './queue-standing.js';
 import type { Relief } from './relief.js';
 import type { ResponseSink } from './response-sink.js';
 import { TooLong } from './too-long.js';
@@ -123,7 +124,7 @@ export class UpstreamAttempts {
   ): Ending | null {
     const first = exchange.tooLong;
     if (failure?.class !== 'context_length')
-      return passOn(exchange, first?.target ?? target, first?.held ?? held, sink);
+      return passOn(exchange, first?.target ?? target, first?.held ?? held, sink, this.clock);
     const tooLong = (exchange.tooLong ??= new TooLong(held, target));
     tooLong.exceeded(target.candidate.upstream.config.contextWindow);
     return null;
@@ -142,9 +143,10 @@ export function passOn(
   target: CompiledTarget,
   { status, headers, body }: HeldAnswer,
   sink: ResponseSink,
+  clock: Clock,
 ): Ending {
   exchange.attachment?.answered(target.candidate, target.key?.id ?? null);
-  sink.head(status, retold(headers, exchange.attempts));
+  sink.head(status, retold(headers, exchange.attempts, queueMs(exchange, clock)));
   sink.end(body);
   return { outcome: { result: status >= 500 ? '5xx' : '4xx', answered: true, status }, target, status };
 }

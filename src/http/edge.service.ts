@@ -123,8 +123,6 @@ export class EdgeService {
   #refuse(request: FastifyRequest, reply: FastifyReply, context: EdgeContext, error: GatewayError): void {
     reply.hijack();
     this.refusals.send(reply.raw, context, error);
-    // What is left of the body is read away, so that the client gets to read the answer.
-    request.raw.resume();
   }
 }
 

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { errorBody, type ErrorForm } from '../common/errors/error-form.js';
 import type { GatewayError } from '../common/errors/gateway-error.js';
 import { takeNoMore } from './connection-end.js';
+import { readAway } from './read-away.js';
 
 /** What an answer of our own needs to know of its request. */
 export interface Answering {
@@ -32,6 +33,7 @@ export function sendError(
   if (response.req?.complete === false && closes(all)) takeNoMore(response.req.socket);
   response.writeHead(error.status, all);
   response.end(body);
+  if (response.req !== undefined) readAway(response.req);
 }
 
 function closes(headers: readonly string[]): boolean {

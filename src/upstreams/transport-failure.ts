@@ -4,7 +4,11 @@ import { errors } from 'undici';
 export interface TransportFailure {
   /** One phrase for the log; holds no header, body, key or address of a client. */
   readonly reason: string;
+  /** Something of this machine ran out: the provider was never asked. */
+  readonly ours?: boolean;
 }
+
+const OURS: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE', 'EADDRNOTAVAIL', 'ENOMEM', 'ENOBUFS']);
 
 /** A failure on the way through a proxy, already in words of ours: it tells no secret. */
 export class ProxyError extends Error {
@@ -59,6 +63,7 @@ export function describeTransportError(error: unknown): TransportFailure {
   if (code === undefined) return { reason: 'connection failed' };
   if (code.startsWith('HPE_')) return { reason: `malformed HTTP (${code})` };
   const known = REASONS[code];
+  if (OURS.has(code)) return { reason: known ?? `connection failed (${code})`, ours: true };
   if (known !== undefined) return { reason: known };
   if (code.startsWith('ERR_SSL') || code.startsWith('ERR_TLS') || code.includes('CERT'))
     return { reason: `TLS: ${code}` };

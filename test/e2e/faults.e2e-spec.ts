@@ -54,9 +54,11 @@ describe('a provider whose host answers no connect', () => {
 });
 
 describe('no file descriptor left', () => {
-  it('is a failure of the attempt; the process goes on and recovers', async () => {
+  it('is a failure of the attempt, not of the upstream; the process goes on and recovers', async () => {
     const up = await upstreamOf();
-    const service = await ServiceProcess.listening({ config: configFor([up.url]), openFilesLimit: 64 });
+    const rests = { provider: 'pa', model: 'real', backoff: 'PT1H', probe_interval: 'PT0S' };
+    const config = { ...configFor([up.url]), upstreams: [{ id: 'a', ...rests }] };
+    const service = await ServiceProcess.listening({ config, openFilesLimit: 64 });
     const first = new RawConnection(service.port);
     expect((await first.send({ method: 'GET', path: '/healthz' }).end()).status).toBe(200);
     const crowd: RawConnection[] = [first];
@@ -72,9 +74,9 @@ describe('no file descriptor left', () => {
     await waitFor(() => service.stdout.includes('no file descriptor left → failover'), 'the log says why');
     for (const one of crowd) one.close();
     await waitFor(async () => (await service.send({ body: BODY }).end()).status === 200, 'it recovered');
-    expect((await service.get('/metrics')).text).toContain(
-      'llm_proxy_upstream_inflight{upstream="a",provider="pa"} 0',
-    );
+    const metrics = (await service.get('/metrics')).text;
+    expect(metrics).toContain('llm_proxy_upstream_inflight{upstream="a",provider="pa"} 0');
+    expect(metrics).toContain('llm_proxy_upstream_cooling_seconds{upstream="a",provider="pa"} 0');
   });
 });
 

@@ -185,6 +185,42 @@ describe('a queue', () => {
     expect((await waiting?.end())?.status).toBe(200);
   });
 
+  it('lets no upstream rest for an attempt that the wait left too little of the deadline', async () => {
+    const rests = { max_concurrency: 1, backoff: 'PT1H', probe_interval: 'PT0S' };
+    const set = await line(QUEUE, { upstream: rests, model: { deadline: 'PT1S' } });
+    const { held, first } = await occupied(set);
+    const [waiting] = await lineUp(set, ['n1']);
+    set.a.next(() => {});
+    held.release();
+    expect((await first.end()).status).toBe(200);
+    const cut = await waiting?.end();
+    expect([cut?.status, cut?.header('x-llm-proxy-trail')]).toEqual([503, 'a=net_err']);
+    expect((await set.gateway.metrics()).sum('llm_proxy_upstream_cooling_seconds', { upstream: 'a' })).toBe(
+      0,
+    );
+  });
+
+  it('says how long a request waited also with an error that was kept for it', async () => {
+    const set = await stage({
+      upstreams: 2,
+      provider: { errors: 'classified' },
+      upstream: (i) => ({ context_window: i + 1, ...(i === 1 ? { max_concurrency: 1 } : {}) }),
+      model: { queue: QUEUE },
+    });
+    const held = holdAnswers(set.b);
+    const tooLong = { error: { message: 'too long', code: 'context_length_exceeded' } };
+    set.a.always((_request, answer) => answer.json(400, tooLong));
+    const first = set.chat(say('first'));
+    await waitFor(() => held.order.length === 1, 'the first runs at the larger one');
+    const [waiting] = await lineUp(set, ['n1']);
+    set.b.next((_request, answer) => answer.json(400, tooLong));
+    held.release();
+    await first.end();
+    const answer = await waiting?.end();
+    expect(answer?.status).toBe(400);
+    expect(Number(answer?.header('x-llm-proxy-queue-ms'))).toBeGreaterThan(0);
+  });
+
   it('sends all who wait away when the service ends', async () => {
     const up = await ScriptedUpstream.start();
     onTestFinished(() => up.stop());

@@ -74,7 +74,8 @@ export class SectionReader {
       }
       // Lists are kept: those of their items that are valid are read on, so that one run tells everything. Tolerated
       // values are kept too: an unknown think_tags means off, not "as the provider".
-      if (!Array.isArray(value) && setting.tolerated !== true) delete (section as PlainObject)[property];
+      const isList = Array.isArray(value) && setting.rule.schema['type'] === 'array';
+      if (!isList && setting.tolerated !== true) delete (section as PlainObject)[property];
     }
   }
 

@@ -49,5 +49,7 @@ function isGiven(item: PlainObject, key: string): boolean {
 function sameness({ per, window }: PlainObject, unit: string): string | null {
   const text = typeof per === 'string' ? per.trim() : '';
   const ms = parseDuration(text);
-  return ms === null ? null : JSON.stringify([unit, ms, window ?? 'calendar', /^P0*1M$/.test(text)]);
+  return ms === null
+    ? null
+    : JSON.stringify([unit, ms, typeof window === 'string' ? window : 'calendar', /^P0*1M$/.test(text)]);
 }

@@ -1,0 +1,51 @@
+import { createServer, type Server } from 'node:http';
+import { connect, type AddressInfo, type Socket } from 'node:net';
+import { once } from 'node:events';
+import { afterEach, describe, expect, it } from 'vitest';
+import { readAway } from './read-away.js';
+
+let server: Server;
+let socket: Socket;
+afterEach(() => {
+  socket.destroy();
+  server.close();
+});
+
+/** A server that refuses at once, and a client that has sent its head. */
+async function refused(limitBytes: number, limitMs: number): Promise<void> {
+  server = createServer((request, response) => {
+    response.writeHead(413, { 'content-length': '0' }).end();
+    readAway(request, limitBytes, limitMs);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  socket.on('error', () => {});
+  socket.write('POST / HTTP/1.1\r\nhost: h\r\ncontent-length: 1000000\r\n\r\n');
+  await once(socket, 'data');
+}
+
+describe('readAway', () => {
+  it('reads an ordinary rest, and keeps the connection', async () => {
+    await refused(2_000_000, 60_000);
+    socket.write(Buffer.alloc(1_000_000));
+    socket.write('POST / HTTP/1.1\r\nhost: h\r\ncontent-length: 0\r\n\r\n');
+    const [answer] = (await once(socket, 'data')) as [Buffer];
+    expect(answer.toString()).toContain('413');
+  });
+
+  it('closes the connection of whoever goes on sending', async () => {
+    await refused(10_000, 60_000);
+    // Trap: `once` rejects with the reset that may come first.
+    const closed = new Promise((resolve) => socket.once('close', resolve));
+    socket.write(Buffer.alloc(500_000));
+    await closed;
+    expect(socket.destroyed).toBe(true);
+  });
+
+  it('closes the connection of whoever sends too slowly', async () => {
+    await refused(2_000_000, 50);
+    await new Promise((resolve) => socket.once('close', resolve));
+    expect(socket.destroyed).toBe(true);
+  });
+});
