@@ -131,6 +131,12 @@ export class Dispatcher {
     this.#end(waiter, { unserved: 'left' });
   }
 
+  /** Those who wait look anew at what is the matter. */
+  sendBack(rooms: Iterable<SlotRoom>): void {
+    for (const room of rooms)
+      for (const { waiter } of [...room.line.inOrder()]) this.#end(waiter, { unserved: 'left' });
+  }
+
   /** Nobody waits any more, now or later. */
   close(rooms: Iterable<SlotRoom>): void {
     this.#closed = true;
