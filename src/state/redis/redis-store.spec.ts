@@ -274,7 +274,7 @@ describeWithRedis('the scripts', () => {
     onTestFinished(() => client.destroy());
     await client.sendCommand(['CLUSTER', 'ADDSLOTSRANGE', '0', '16383']);
     await waitFor(
-      async () => String(await client.sendCommand(['CLUSTER', 'INFO'])).includes('cluster_state:ok'),
+      async () => (await client.sendCommand<string>(['CLUSTER', 'INFO'])).includes('cluster_state:ok'),
       'the cluster was ready',
     );
     const replica = new Replica('x:', 15_000, cluster.url);

@@ -133,8 +133,10 @@ export class Dispatcher {
 
   /** Those who wait look anew at what is the matter. */
   sendBack(rooms: Iterable<SlotRoom>): void {
-    for (const room of rooms)
-      for (const { waiter } of [...room.line.inOrder()]) this.#end(waiter, { unserved: 'left' });
+    for (const room of rooms) {
+      const standing = Array.from(room.line.inOrder(), ({ waiter }) => waiter);
+      for (const waiter of standing) this.#end(waiter, { unserved: 'left' });
+    }
   }
 
   /** Nobody waits any more, now or later. */
