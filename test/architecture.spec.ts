@@ -166,7 +166,7 @@ const FENCES: readonly (readonly [packages: readonly string[], allowed: readonly
     ['class-validator', 'class-transformer'],
     ['config/', 'admin/', 'gateway/plugin-config.ts'],
   ],
-  [['redis', 'ioredis'], ['state/']],
+  [['@redis/client', 'redis', 'ioredis'], ['state/']],
   [
     ['pino', 'pino-pretty', 'pino-http', 'nestjs-pino'],
     ['observability/', 'app.factory.ts', 'app.module.ts'],

@@ -6,6 +6,8 @@ import type { ProbeSender } from '../contracts/ports.js';
 import type { GatewayLog } from '../observability/log/gateway-log.js';
 import type { GatewayMetrics } from '../observability/metrics/gateway.metrics.js';
 import { BackoffService } from '../upstreams/backoff/backoff.service.js';
+import type { SharedState } from '../state/shared-state.js';
+import { StateUnavailable } from '../state/state-unavailable.js';
 import type { ConcurrencyService } from '../upstreams/concurrency/concurrency.service.js';
 import type { ProviderClient } from '../upstreams/provider-client.js';
 import type { Seat } from '../upstreams/concurrency/seat.js';
@@ -47,7 +49,7 @@ async function settled(): Promise<void> {
   for (let i = 0; i < 5; i++) await Promise.resolve();
 }
 
-function setUp(upstreams: object[], provider: object = {}) {
+function setUp(upstreams: object[], provider: object = {}, shared: SharedState | null = null) {
   const result = loadConfig(
     {
       text: JSON.stringify({
@@ -76,6 +78,7 @@ function setUp(upstreams: object[], provider: object = {}) {
     } as unknown as GatewayMetrics,
     { probed: () => {} } as unknown as GatewayLog,
     { shared: null } as unknown as ConcurrencyService,
+    shared,
   );
   prober.onModuleInit();
   const fail = (i: number, retryAfterMs?: number) =>
@@ -306,6 +309,32 @@ describe('a probe of an upstream in a slot group', () => {
     fail(0);
     await after(300);
     expect(sender.probes).toHaveLength(1);
+    await sender.last.answer(true);
+  });
+});
+
+describe('ProberService among replicas', () => {
+  it('asks only where it is this replica’s turn, and all the same where nobody can tell', async () => {
+    const answers: (boolean | Error)[] = [];
+    const turns: [task: string, forMs: number][] = [];
+    const lead = (task: string, forMs: number) => {
+      turns.push([task, forMs]);
+      const answer = answers.shift() as boolean | Error;
+      return answer instanceof Error ? Promise.reject(answer) : Promise.resolve(answer);
+    };
+    const shared = { ok: true, store: { lead } } as unknown as SharedState;
+    const { sender, fail } = setUp([{ backoff: 'PT1M', probe_interval: 'PT1S' }], {}, shared);
+    for (let i = 0; i < 6; i++) fail(0);
+    answers.push(false, true);
+    await after(1000);
+    expect(sender.probes).toHaveLength(0);
+    await after(1000);
+    expect(sender.probes).toHaveLength(1);
+    await sender.last.answer(false);
+    answers.push(new StateUnavailable('not connected'));
+    await after(1000);
+    expect(sender.probes).toHaveLength(2);
+    expect(turns).toEqual(Array.from({ length: 3 }, () => ['probe:u0', 900]));
     await sender.last.answer(true);
   });
 });

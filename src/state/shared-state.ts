@@ -59,6 +59,7 @@ export class SharedState {
   #downSince: number;
   #renewal: NodeJS.Timeout | null = null;
   #grace: NodeJS.Timeout | null = null;
+  #retry: NodeJS.Timeout | null = null;
   #closed = false;
   readonly #firstWord = Promise.withResolvers<void>();
 
@@ -131,7 +132,7 @@ export class SharedState {
       if (!(error instanceof StateUnavailable)) throw error;
       // Lost on the way: that was told already. Otherwise it will not be told, so it is asked again.
       if (this.#phase === 'enrolling') this.#lost(error.message);
-      if (this.store.connected) this.#grace = setTimeout(() => void this.#enrol(), RETRY_MS);
+      if (this.store.connected) this.#retry = setTimeout(() => void this.#enrol(), RETRY_MS);
       return;
     }
     if (this.#phase !== 'enrolling') return;
@@ -192,6 +193,8 @@ export class SharedState {
   #stopTimers(): void {
     if (this.#renewal !== null) clearInterval(this.#renewal);
     if (this.#grace !== null) clearTimeout(this.#grace);
+    if (this.#retry !== null) clearTimeout(this.#retry);
+    this.#retry = null;
     this.#renewal = null;
     this.#grace = null;
   }

@@ -68,4 +68,18 @@ describeWithRedis('replicas without their Redis (spec 02 §11)', () => {
     await waitFor(async () => (await fleet.replicas[0]!.get('/readyz')).status === 200, 'it is ready again');
     expect((await fleet.ask(0, 'now').end()).status).toBe(200);
   });
+
+  it('reject: who waits is told so at once', async () => {
+    const fleet = await Fleet.start({ count: 1, onError: 'reject' });
+    const held = hold(fleet.provider);
+    const running = fleet.ask(0);
+    await running.saw('begun');
+    const waiting = fleet.ask(0);
+    await waitFor(async () => (await fleet.metric(0, 'llm_proxy_queue_depth')) === 1, 'it waits');
+    await fleet.redis.kill();
+    expect((await waiting.end()).json['error']).toMatchObject({ code: 'state_unavailable' });
+    held.open();
+    // What runs goes on.
+    await running.saw('ended');
+  });
 });

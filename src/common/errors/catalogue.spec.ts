@@ -22,6 +22,7 @@ const ALL: Record<string, GatewayError> = {
   unknownExpectation: catalogue.unknownExpectation(),
   invalidHeader: catalogue.invalidHeader(),
   shuttingDown: catalogue.shuttingDown(),
+  stateUnavailable: catalogue.stateUnavailable(),
   pluginFailed: catalogue.pluginFailed(),
   internalError: catalogue.internalError(),
   upstreamErrorTooLarge: catalogue.upstreamErrorTooLarge(422),
@@ -70,6 +71,7 @@ describe('the catalogue of errors', () => {
     ['wrongMethod', 405, 'method_not_allowed', null],
     ['quotaExhausted', 429, 'quota_exhausted', null],
     ['shuttingDown', 503, 'shutting_down', null],
+    ['stateUnavailable', 503, 'state_unavailable', null],
     ['pluginFailed', 500, 'plugin_failed', null],
     ['upstreamErrorTooLarge', 422, 'upstream_error_too_large', null],
   ] as const)('%s is a %i %s', (name, status, code, param) => {

@@ -39,6 +39,7 @@ describe('state', () => {
     ['{ store: redis, url: "http://r" }', 'state.url', 'redis or rediss'],
     ['{ store: redis, url: "redis://r/sub/db" }', 'state.url', 'number of a database'],
     ['{ store: redis, url: "redis://r/0?x=1" }', 'state.url', 'query'],
+    ['{ store: redis, url: "redis://:a%zz@r" }', 'state.url', 'no escape'],
     ['{ store: redis, url: "redis://r", prefix: "a b" }', 'state.prefix', 'without spaces'],
     ['{ store: redis, url: "redis://r", timeout: PT0S }', 'state.timeout', 'longer than PT0S'],
     ['{ store: redis, url: "redis://r", timeout: PT6S }', 'state.timeout', 'at most PT5S'],

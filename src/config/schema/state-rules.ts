@@ -13,6 +13,8 @@ export const redisUrl: Rule = simpleRule(
     if (!/^rediss?:\/\//i.test(written)) return `the scheme must be redis or rediss; ${WANTED}`;
     const url = /[\p{Cc}\s\\]/u.test(written) ? null : URL.parse(written);
     if (url === null || url.hostname === '') return `is no valid url; ${WANTED}`;
+    if (!isDecodable(url.username) || !isDecodable(url.password))
+      return 'the user or the password holds a "%" that is no escape; write it as "%25"';
     if (!/^\/?\d{0,4}$/.test(url.pathname))
       return `after the host only the number of a database may follow; ${WANTED}`;
     return url.search === '' && url.hash === '' ? null : `must not have a query or a fragment; ${WANTED}`;
@@ -29,3 +31,12 @@ export const keyPrefix: Rule = simpleRule(
     return `must be 1 to 100 printable characters without spaces, such as "llm-proxy:", not ${show(value)}`;
   },
 );
+
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -261,6 +261,35 @@ describeWithRedis('the scripts', () => {
     expect((await third.store.enrol([], [])).excesses).toEqual([]);
   });
 
+  it('work in a Redis Cluster, where all keys must share a hash tag', async () => {
+    const cluster = await RedisServer.start([
+      '--cluster-enabled',
+      'yes',
+      '--cluster-config-file',
+      `/tmp/${process.pid}.nodes`,
+    ]);
+    onTestFinished(() => cluster.kill());
+    const client = createClient({ url: cluster.url });
+    await client.connect();
+    onTestFinished(() => client.destroy());
+    await client.sendCommand(['CLUSTER', 'ADDSLOTSRANGE', '0', '16383']);
+    await waitFor(
+      async () => (await client.sendCommand<string>(['CLUSTER', 'INFO'])).includes('cluster_state:ok'),
+      'the cluster was ready',
+    );
+    const replica = new Replica('x:', 15_000, cluster.url);
+    await waitFor(() => replica.store.connected, 'it was connected');
+    await replica.store.enrol([], [A, B]);
+    const held = await replica.claim([A, B], {});
+    expect(held?.granted).toBe(0);
+    await replica.release(held!);
+    await replica.store.renew([]);
+    await replica.store.count('q', 1, 1, 1000);
+    expect(await replica.store.recall(['p1', 'p2'], 'id', 1000)).toBe('id');
+    for (const key of (await client.sendCommand(['KEYS', '*'])) as unknown as string[])
+      expect(key).toMatch(/^\{x:\}/);
+  });
+
   it('leave no key that lives for ever', async () => {
     const prefix = newPrefix();
     const [one, two] = await Promise.all([Replica.enrolled(prefix), Replica.enrolled(prefix)]);

@@ -131,6 +131,14 @@ export class Dispatcher {
     this.#end(waiter, { unserved: 'left' });
   }
 
+  /** Those who wait look anew at what is the matter. */
+  sendBack(rooms: Iterable<SlotRoom>): void {
+    for (const room of rooms) {
+      const standing = Array.from(room.line.inOrder(), ({ waiter }) => waiter);
+      for (const waiter of standing) this.#end(waiter, { unserved: 'left' });
+    }
+  }
+
   /** Nobody waits any more, now or later. */
   close(rooms: Iterable<SlotRoom>): void {
     this.#closed = true;

@@ -30,7 +30,11 @@ export class SharedClaims implements RoomWatcher {
     // Named first: a closure that is put on an object at once costs the collector dearly.
     const changed = () => this.#lookEverywhere();
     const woken = (pool: string, inMs: number) => this.#woken(pool, inMs);
+    const lost = () => {
+      if (slots.rejecting) rooms.dispatcher.sendBack(rooms.all);
+    };
     slots.onChange = changed;
+    slots.onLost = lost;
     slots.onWake = woken;
   }
 

@@ -36,6 +36,8 @@ export class SharedSlots implements SharedPart, SlotKeeper {
   #strictWatch: NodeJS.Timeout | null = null;
   /** Told when slots may be had that could not be had before. */
   onChange: (() => void) | null = null;
+  /** Told when the store has gone. */
+  onLost: (() => void) | null = null;
   onWake: ((pool: string, inMs: number) => void) | null = null;
 
   constructor(
@@ -138,6 +140,11 @@ export class SharedSlots implements SharedPart, SlotKeeper {
     };
   }
 
+  /** Nothing is served without the store. */
+  get rejecting(): boolean {
+    return this.state.rejecting;
+  }
+
   /** Whether the store decides at this moment. */
   get ok(): boolean {
     return this.state.ok;
@@ -208,6 +215,7 @@ export class SharedSlots implements SharedPart, SlotKeeper {
       if (this.state.onError === 'local' && this.state.replicas > 0) pool.keep();
       else pool.shut();
     }
+    this.onLost?.();
   }
 
   alone(): void {
