@@ -32,7 +32,6 @@ const ALL: Record<string, GatewayError> = {
   cooling: catalogue.allUpstreams('cooling', 2100, []),
   failed: catalogue.allUpstreams('failed', 1000, []),
   noUsableKey: catalogue.noUsableKey([]),
-  stateUnavailable: catalogue.stateUnavailable(),
   noCandidates: catalogue.noCandidates('x-llm-proxy-tier', 'must be one whole number'),
   quotaExhausted: catalogue.quotaExhausted('the quota of this consumer is used up', 90_000),
 };
