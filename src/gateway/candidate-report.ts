@@ -14,8 +14,19 @@ export interface CandidateLine {
   readonly skipped?: SkipReason | OwnReason;
 }
 
-/** `spill`: the entry was not to be used yet, or not for a request of this priority. */
 type OwnReason = 'max_attempts' | 'spill';
+
+/** Why a candidate can be passed by, in the order in which it is looked at; docs/routing.md holds the same table. */
+export const SKIP_REASONS: Readonly<Record<SkipReason | OwnReason, string>> = {
+  tier: 'the client asked for tiers from another one on (`x-llm-proxy-tier`)',
+  hint: 'the client named other providers or labels (`x-llm-proxy-providers`, `x-llm-proxy-tags`)',
+  cooling: 'it rests after failures, and takes no trial now',
+  no_key: 'no key of its provider can be used now',
+  quota: 'a quota of the provider, the key, the upstream or the entry is used up',
+  busy: 'its slots, or those of its group, are taken',
+  spill: 'its time has not come yet (`spill_after`), or the priority is too low (`spill_min_priority`)',
+  max_attempts: 'it could serve, but the request had no attempt or no time left',
+};
 
 /** What became of every candidate of a plan, in its order; then those that the request had ruled out. */
 export function candidateReport(
