@@ -11,7 +11,7 @@ import { type ConfigProblem, formatProblem } from './config/loader/config-proble
 import { loadConfig, type LoadResult } from './config/loader/load-config.js';
 import { startupLines } from './config/startup-lines.js';
 import { newKeyLines } from './consumers/key-digest.js';
-import { PluginSetupError } from './gateway/plugin-setup-error.js';
+import { PluginSetupError } from './common/errors/plugin-setup-error.js';
 import { GatewayLog } from './observability/log/gateway-log.js';
 import { LogDestination } from './observability/log/log-destination.js';
 import { createRootLogger } from './observability/log/root-logger.js';

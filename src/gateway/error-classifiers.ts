@@ -10,7 +10,7 @@ import { Order } from '../contracts/interceptor.js';
 import { classify, isErrorClass } from '../upstreams/failures/classify.js';
 import type { Classify } from './answer/error-judge.js';
 import { PluginGuard } from './plugin.guard.js';
-import { PluginSetupError, registeredTwice } from './plugin-setup-error.js';
+import { PluginSetupError, registeredTwice } from '../common/errors/plugin-setup-error.js';
 
 interface RegisteredClassifier {
   readonly id: string;

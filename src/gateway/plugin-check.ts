@@ -4,7 +4,11 @@ import type { GatewayConfig } from '../config/gateway-config.js';
 import { nearest } from '../config/loader/nearest.js';
 import { readSettings } from './plugin-config.js';
 import { type LoadedPlugin, pathOfModule, REGISTERS_NOTHING } from './plugin-modules.js';
-import { type PluginProblem, registeredTwice, type RegistrationKind } from './plugin-setup-error.js';
+import {
+  type PluginProblem,
+  registeredTwice,
+  type RegistrationKind,
+} from '../common/errors/plugin-setup-error.js';
 import { classOf, type Registration, registrationsIn } from './plugin-registrations.js';
 
 /** The order that needs no policy. */

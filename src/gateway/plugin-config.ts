@@ -2,7 +2,7 @@ import { plainToInstance } from 'class-transformer';
 import { validateSync, type ValidationError } from 'class-validator';
 import { type ConfigPath, formatPath } from '../common/text/config-path.js';
 import type { InterceptorOptions } from '../contracts/interceptor.js';
-import type { PluginProblem } from './plugin-setup-error.js';
+import type { PluginProblem } from '../common/errors/plugin-setup-error.js';
 
 export interface PluginSettings {
   /** An instance of the plugin's own class, or the plain object where it has none. */

@@ -14,7 +14,7 @@ import {
 } from '../contracts/routing-policy.js';
 import { asPluginModule, loadPlugins } from './plugin-modules.js';
 import { PluginExplorer } from './plugin.explorer.js';
-import { PluginSetupError } from './plugin-setup-error.js';
+import { PluginSetupError } from '../common/errors/plugin-setup-error.js';
 
 let directory = '';
 

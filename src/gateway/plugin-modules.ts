@@ -4,7 +4,7 @@ import { type DynamicModule, Module, type Type } from '@nestjs/common';
 import type { ConfigPath } from '../common/text/config-path.js';
 import type { PluginConfig } from '../config/gateway-config.js';
 import { MARKS } from './plugin-marks.js';
-import type { PluginProblem } from './plugin-setup-error.js';
+import type { PluginProblem } from '../common/errors/plugin-setup-error.js';
 
 /** A plugin as Nest takes it: a module class, a dynamic module, or a bare provider that is wrapped in a module. */
 export type PluginModule = Type | DynamicModule;

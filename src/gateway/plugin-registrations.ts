@@ -2,7 +2,7 @@ import type { DynamicModule, ForwardReference, Type } from '@nestjs/common';
 import type { InterceptorOptions } from '../contracts/interceptor.js';
 import { MARKS } from './plugin-marks.js';
 import type { PluginModule } from './plugin-modules.js';
-import type { RegistrationKind } from './plugin-setup-error.js';
+import type { RegistrationKind } from '../common/errors/plugin-setup-error.js';
 
 /** What a provider registers, as its metadata tells it. */
 export interface Registration {

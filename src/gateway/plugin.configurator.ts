@@ -4,7 +4,7 @@ import { readSettings } from './plugin-config.js';
 import { classOf } from './plugin-registrations.js';
 import { PluginExplorer } from './plugin.explorer.js';
 import type { LoadedPlugin } from './plugin-modules.js';
-import { PluginSetupError } from './plugin-setup-error.js';
+import { PluginSetupError } from '../common/errors/plugin-setup-error.js';
 
 /** Injection token of the plugins that were given or named. */
 export const LOADED_PLUGINS = Symbol.for('llm-proxy:loaded-plugins');

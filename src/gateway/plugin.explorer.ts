@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DiscoveryService, Reflector } from '@nestjs/core';
 import { ConfigStore } from '../config/config.store.js';
-import { PluginSetupError, registeredTwice } from './plugin-setup-error.js';
+import { PluginSetupError, registeredTwice } from '../common/errors/plugin-setup-error.js';
 import {
   type ExchangeInterceptor,
   INTERCEPTOR_METADATA,
