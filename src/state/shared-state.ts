@@ -56,6 +56,8 @@ export class SharedState {
   #met = false;
   #replicas = 1;
   #toldLost = false;
+  /** Of the last try; null = none has failed yet. */
+  #lastReason: string | null = null;
   #downSince: number;
   #renewal: NodeJS.Timeout | null = null;
   #grace: NodeJS.Timeout | null = null;
@@ -107,7 +109,7 @@ export class SharedState {
     const late = setTimeout(() => this.#firstWord.resolve(), patienceMs);
     await this.#firstWord.promise;
     clearTimeout(late);
-    if (this.#phase !== 'ok') this.#tellLost('it was not reached', log);
+    if (this.#phase !== 'ok') this.#tellLost(this.#lastReason ?? 'it was not reached', log);
   }
 
   async close(): Promise<void> {
@@ -150,6 +152,7 @@ export class SharedState {
   }
 
   #lost(reason: string): void {
+    this.#lastReason = reason;
     const wasOk = this.#phase === 'ok';
     const wasDown = this.#phase === 'down';
     this.#phase = 'down';

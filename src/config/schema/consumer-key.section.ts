@@ -51,6 +51,7 @@ export class ConsumerKeySection {
   @Setting({
     rule: section(SelectSection),
     section: SelectSection,
+    nullProblem: 'has no value; write selectors, or remove the key',
     description: "Selectors, applied beside the consumer's.",
   })
   select?: SelectSection;

@@ -42,6 +42,7 @@ export class ConsumerSection {
   @Setting({
     rule: section(SelectSection),
     section: SelectSection,
+    nullProblem: 'has no value; write selectors, or remove the key',
     description: 'What this consumer may use; all selectors of route, consumer and key apply.',
   })
   select?: SelectSection;

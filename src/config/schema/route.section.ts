@@ -37,6 +37,7 @@ export class RouteSection {
   @Setting({
     rule: section(RouteSelectSection),
     section: RouteSelectSection,
+    nullProblem: 'has no value; write selectors, or remove the key',
     description: 'What may be used under this route, and by whom.',
   })
   select?: RouteSelectSection;

@@ -205,6 +205,14 @@ function newClient(url: string) {
   });
 }
 
+const REFUSED = 'it refuses the user or password of state.url';
+/** What an operator can mend, in words. */
+const REASONS: ReadonlyMap<string, string> = new Map([
+  ['WRONGPASS', REFUSED],
+  ['NOAUTH', 'it wants a password in state.url'],
+  ['NOPERM', 'the user of state.url may not run the commands that are needed'],
+]);
+
 /** A code or the first words of Redis: neither holds an address or a secret. */
 function shortReason(error: unknown): string {
   if (error instanceof StateUnavailable) return error.message;
@@ -212,5 +220,5 @@ function shortReason(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException;
   if (typeof code === 'string') return code;
   const word = /^-?([A-Z]{3,20})\b/.exec(error.message)?.[1];
-  return word ?? error.constructor.name;
+  return REASONS.get(word ?? '') ?? word ?? error.constructor.name;
 }
