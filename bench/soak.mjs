@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // The soak: the built service against providers that fail in every way and clients that leave at any moment.
 // npm run soak -- --minutes 20 | --requests 10000 [--markdown docs/reliability.md] [--clients 40] [--seed 1]
-import { existsSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -10,9 +10,10 @@ import { Client } from './soak/client.mjs';
 import { configurationText, KEY, UPSTREAMS } from './soak/configuration.mjs';
 import { MemoryTrend } from './soak/memory-trend.mjs';
 import { FakeProvider } from './soak/provider.mjs';
+import { asked } from './soak/options.mjs';
 import { Random } from './soak/random.mjs';
-import { counted, table, writeBetweenMarkers } from './soak/report.mjs';
-import { Service, sumOf } from './soak/service.mjs';
+import { counted, must, table, writeBetweenMarkers } from './soak/report.mjs';
+import { nodeOf, Service, sumOf } from './soak/service.mjs';
 import { Verdict } from './soak/verdict.mjs';
 
 const ROOT = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
@@ -40,17 +41,10 @@ const { values: options } = parseArgs({
   },
 });
 
-const asked = (text, otherwise) => {
-  if (text === undefined) return otherwise;
-  const number = Number(text);
-  if (!(number > 0)) throw new Error(`"${text}" is no number above 0`);
-  return number;
-};
 const requestsWanted = asked(options.requests, options.minutes === undefined ? 10_000 : Infinity);
 const deadlineMs = Math.min(asked(options.minutes, LONGEST_MINUTES), LONGEST_MINUTES) * 60_000;
 const seed = asked(options.seed, 1);
 
-const ownNode = path.join(ROOT, 'node_modules/.bin/node');
 const service = new Service();
 const random = new Random(seed);
 const limits = Object.fromEntries(Object.entries(UPSTREAMS).map(([id, { limit }]) => [id, limit]));
@@ -69,7 +63,7 @@ const seconds = () => (performance.now() - startedAt) / 1000;
 
 async function main() {
   await service.start({
-    node: existsSync(ownNode) ? ownNode : process.execPath,
+    node: nodeOf(ROOT),
     nodeArgs: options['node-args'].split(' ').filter(Boolean),
     main: options.main,
     configuration: configurationText(await provider.listen()),
@@ -253,10 +247,6 @@ function results({ base, clients, rest, errors, exitCode, leaked }) {
   ];
 }
 
-function must(what, measured, value) {
-  return { what, measured, must: String(value), ok: measured === value };
-}
-
 function memoryRow() {
   const slopes = trend.slopes();
   if (slopes === null) return { what: 'resident memory', measured: 'run too short' };
@@ -278,7 +268,7 @@ function report(rows) {
   console.log(`\n${text}`);
   for (const violation of [...provider.violations, ...verdict.violations])
     console.log(`violation: ${violation}`);
-  if (options.markdown !== undefined) writeBetweenMarkers(options.markdown, text);
+  if (options.markdown !== undefined) writeBetweenMarkers(options.markdown, text, 'soak');
 }
 
 main().catch((error) => {

@@ -52,8 +52,8 @@ const WORDS = [
   '\\',
 ];
 
-export function planAnswer(random, { upstream, stream }) {
-  const kind = random.weighted(PLANS);
+export function planAnswer(random, { upstream, stream }, plans = PLANS) {
+  const kind = random.weighted(plans);
   const thought = random.chance(0.5) ? words(random, random.whole(1, 12)) : '';
   const told = words(random, kind === 'huge' ? 0 : random.whole(1, 40));
   const text = thought === '' ? told : `<think>${thought}</think>${told}`;

@@ -27,15 +27,17 @@ export class Client {
   stale = 0;
   #connection = null;
 
-  constructor(random, port, check) {
+  constructor(random, port, check, { models = MODEL_NAMES, behaviours = BEHAVIOURS } = {}) {
     this.random = random;
     this.port = port;
     this.check = check;
+    this.models = models;
+    this.behaviours = behaviours;
   }
 
   /** Plays one behaviour; gives the number of requests it sent. */
   async once() {
-    const behaviour = this.random.weighted(BEHAVIOURS);
+    const behaviour = this.random.weighted(this.behaviours);
     this.counts[behaviour] = (this.counts[behaviour] ?? 0) + 1;
     if (behaviour === 'normal') return await this.#whole(1, behaviour);
     if (behaviour === 'pipelined') return await this.#whole(this.random.whole(2, 4), behaviour);
@@ -144,7 +146,7 @@ export class Client {
   }
 
   #send(connection, behaviour, { stream = this.random.chance(0.6), hold = false } = {}) {
-    const model = this.random.pick(MODEL_NAMES);
+    const model = this.random.pick(this.models);
     const turns = this.random.chance(0.05) ? this.random.whole(50, 400) : this.random.whole(1, 6);
     const messages = [];
     for (let i = 0; i < turns; i++) {

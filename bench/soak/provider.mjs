@@ -36,7 +36,9 @@ export class FakeProvider {
   #server;
   #number = 0;
 
-  constructor(random, limits) {
+  /** `plans`: weights of its own, where it should fail in other ways than under the soak. */
+  constructor(random, limits, plans) {
+    this.plans = plans;
     this.random = random;
     this.limits = limits;
     for (const id of Object.keys(limits)) {
@@ -162,7 +164,7 @@ class Connection {
     const probe = !/\r\nx-soak-stream:/i.test(head);
     this.#exchange = this.provider.begin(upstream, probe);
     const stream = /\r\nx-soak-stream: yes/i.test(head) || probe;
-    const plan = planAnswer(this.provider.random, { upstream, stream });
+    const plan = planAnswer(this.provider.random, { upstream, stream }, this.provider.plans);
     if (probe && this.provider.random.chance(0.5)) plan.kind = 'status503';
     this.#exchange.plan = plan;
     this.provider.counts[plan.kind] = (this.provider.counts[plan.kind] ?? 0) + 1;

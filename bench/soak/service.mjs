@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import {
   closeSync,
+  existsSync,
   mkdtempSync,
   openSync,
   readdirSync,
@@ -117,6 +118,12 @@ export class Service {
     this.#child?.kill('SIGKILL');
     rmSync(this.#directory, { recursive: true, force: true });
   }
+}
+
+/** The Node of the project, else the one that runs this. */
+export function nodeOf(root) {
+  const own = path.join(root, 'node_modules/.bin/node');
+  return existsSync(own) ? own : process.execPath;
 }
 
 export function sumOf(samples, name) {

@@ -11,6 +11,8 @@ export class Verdict {
   violations = [];
   counts = { whole: 0, interrupted: 0, cut: 0, refused: 0, passed4xx: 0, left: 0 };
   statuses = {};
+  /** Streams that were cut, or whose half looked whole, without the error event. */
+  untold = 0;
 
   constructor(provider) {
     this.provider = provider;
@@ -62,6 +64,7 @@ export class Verdict {
       if (read.doneAfter) this.#violation('[DONE] in an interrupted answer', answer, wish, exchange);
       return;
     }
+    if (!exchange.truthful && wish.stream) this.untold++;
     if (!exchange.truthful) return this.#violation('half an answer that looks whole', answer, wish, exchange);
     this.counts.whole++;
     const expected = expectedText(exchange.plan, SPLITTING.has(exchange.upstream));
@@ -82,6 +85,7 @@ export class Verdict {
     const sse = (answer.headers.get('content-type') ?? '').startsWith('text/event-stream');
     if (!sse || coded) return;
     const { interrupted, doneAfter } = contentOf(answer.body.toString(), answer);
+    if (!interrupted) this.untold++;
     if (!interrupted) this.#violation(`a stream cut without the error event`, answer, wish, exchange);
     else if (doneAfter) this.#violation('[DONE] in an interrupted answer', answer, wish, exchange);
   }
@@ -138,7 +142,7 @@ function contentOf(text, answer) {
 }
 
 /** The data of each event, by lines as the WHATWG cuts them; a last event without its blank line counts for nothing. */
-function dataOf(text) {
+export function dataOf(text) {
   const events = [];
   let data = [];
   for (const line of text.split(/\r\n|\n|\r/)) {
@@ -151,7 +155,7 @@ function dataOf(text) {
   return events;
 }
 
-function parsed(text) {
+export function parsed(text) {
   try {
     return JSON.parse(text);
   } catch {
