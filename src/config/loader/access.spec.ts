@@ -342,3 +342,27 @@ describe('protocols and capabilities', () => {
     );
   });
 });
+
+describe('a selector without a value', () => {
+  const key = "{ id: k, sha256: '" + sha256('k') + "'";
+  it.each([
+    [`[{ id: c, keys: [${key} }], select: }]`, 'consumers[0].select (line 5): has no value'],
+    [
+      `[{ id: c, keys: [${key} }], select: { models: } }]`,
+      'consumers[0].select.models (line 5): has no value',
+    ],
+    [
+      `[{ id: c, keys: [${key}, select: { upstreams: ~ } }] }]`,
+      'consumers[0].keys[0].select.upstreams (line 5): has no value',
+    ],
+  ])('is refused, since it would open everything: %s', (consumers, problem) => {
+    expect(problemsOf(closed(consumers))).toEqual([expect.stringContaining(problem)]);
+  });
+
+  it('is refused on a route too', () => {
+    const routes = 'routes: [{ id: r, path: /v1, select: { consumers: null } }]';
+    expect(problemsOf(file({ end: routes }))).toEqual([
+      expect.stringContaining('routes[0].select.consumers (line 5): has no value'),
+    ]);
+  });
+});
