@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { once } from 'node:events';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { readAway } from './read-away.js';
 
 let server: Server;
@@ -16,6 +16,7 @@ async function refused(limitBytes: number, limitMs: number): Promise<void> {
   server = createServer((request, response) => {
     response.writeHead(413, { 'content-length': '0' }).end();
     readAway(request, limitBytes, limitMs);
+    request.socket.once('close', () => server.emit('gone'));
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -26,6 +27,17 @@ async function refused(limitBytes: number, limitMs: number): Promise<void> {
 }
 
 describe('readAway', () => {
+  it('lets go of a request whose connection has closed', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    await refused(2_000_000, 60_000);
+    expect(vi.getTimerCount()).toBe(1);
+    const closed = new Promise((resolve) => server.once('gone', resolve));
+    socket.destroy();
+    await closed;
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
   it('reads an ordinary rest, and keeps the connection', async () => {
     await refused(2_000_000, 60_000);
     socket.write(Buffer.alloc(1_000_000));

@@ -13,11 +13,12 @@ export function readAway(request: IncomingMessage, limitBytes = LIMIT_BYTES, lim
   const timer = setTimeout(close, limitMs);
   timer.unref();
   const over = () => clearTimeout(timer);
+  // Trap: a request whose connection breaks in its body may never close itself.
+  request.socket.once('close', over);
   request.on('data', (chunk: Buffer) => {
     bytes += chunk.length;
     if (bytes > limitBytes) close();
   });
   request.once('end', over);
-  request.once('close', over);
   request.resume();
 }
