@@ -1,9 +1,10 @@
 /** Of Node, in MiB for each of two halves. */
 const SEMI_SPACE_FLAG = '--max-semi-space-size';
-const SEMI_SPACE_MIB = 4;
+/** Less than this makes bodies of a megabyte twice as expensive; more costs memory for each open stream (docs/performance.md). */
+const SEMI_SPACE_MIB = 8;
 
 /**
- * Starts this very process anew with a small young generation (same process id, same open files), unless the caller chose
+ * Starts this very process anew with a bounded young generation (same process id, same open files), unless the caller chose
  * heap options of its own. Thousands of open streams are long-lived, small and mostly idle: with Node's default of 16 MiB
  * and more each keeps about twice as much memory. Returns where nothing is to be done or the system cannot do it.
  */

@@ -17,7 +17,7 @@ async function commandOf(environment: Record<string, string>): Promise<string> {
 
 describe.runIf(process.platform === 'linux')('the young generation of the heap', () => {
   it('is small, in the very process that was started', async () => {
-    expect(await commandOf({})).toMatch(/^\S*node\S* --max-semi-space-size=4 \S*main\.js /);
+    expect(await commandOf({})).toMatch(/^\S*node\S* --max-semi-space-size=8 \S*main\.js /);
   });
 
   it.each(['--max-semi-space-size=32', '--max_semi_space_size=32'])(
