@@ -1,22 +1,6 @@
 import 'reflect-metadata';
 import { describe, expect, it } from 'vitest';
-import { formatProblem } from './config-problem.js';
-import { loadConfig } from './load-config.js';
-
-const GOOD = `server:
-  port: 8100
-providers:
-  - id: p1
-    url: "http://127.0.0.1:9/v1"
-    key: sk-abcdefgh1234
-upstreams:
-  - id: u1
-    provider: p1
-    model: real
-models:
-  - name: m1
-    upstreams: [u1]
-`;
+import { changed } from '../../../test/support/one-mistake.js';
 
 describe('slot groups, queues, spills and heartbeats with one mistake', () => {
   const key = 'key: sk-abcdefgh1234';
@@ -87,9 +71,7 @@ describe('slot groups, queues, spills and heartbeats with one mistake', () => {
   ];
 
   it.each(cases)('%j → %j', (from, to, problem) => {
-    expect(GOOD).toContain(from);
-    const result = loadConfig({ text: GOOD.replace(from, to) }, {});
-    const lines = result.ok ? [] : result.problems.map(formatProblem);
+    const lines = changed(from, to);
     expect(lines.filter((line) => line.includes(problem))).toHaveLength(1);
   });
 });
