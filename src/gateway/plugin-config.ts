@@ -1,7 +1,9 @@
-import { plainToInstance } from 'class-transformer';
-import { validateSync, type ValidationError } from 'class-validator';
+import { createRequire } from 'node:module';
+import type * as ClassTransformer from 'class-transformer';
+import type { ValidationError } from 'class-validator';
 import { type ConfigPath, formatPath } from '../common/text/config-path.js';
 import type { InterceptorOptions } from '../contracts/interceptor.js';
+import { validateSync } from '../config/schema/class-validator.js';
 import type { PluginProblem } from '../common/errors/plugin-setup-error.js';
 
 export interface PluginSettings {
@@ -17,6 +19,8 @@ export function readSettings(
   entryPath: ConfigPath | null,
 ): PluginSettings {
   if (options.config === undefined) return { settings: config, problems: [] };
+  // Not on the way of a start without such plugins.
+  const { plainToInstance } = createRequire(import.meta.url)('class-transformer') as typeof ClassTransformer;
   const settings = plainToInstance(options.config, config);
   const errors = validateSync(settings, { whitelist: true, forbidNonWhitelisted: true });
   const found = errors.flatMap((error) => flat(error, ['config'], false));

@@ -7,6 +7,7 @@ import { takeRequest } from './connection-end.js';
 import { type EdgeContext, edgeContext } from './edge-context.js';
 import { FormBody, JsonBody } from './request-body.js';
 import type { EdgeService } from './edge.service.js';
+import { schemaCompilers } from './schema-compilers.js';
 
 /** Time a client has to send its head, and its whole request: against those who send a byte a minute. */
 const HEADERS_TIMEOUT_MS = 60_000;
@@ -26,6 +27,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   const errors = new ClientErrors(options.edge);
   const fastify = Fastify({
     logger: false,
+    schemaController: { compilersFactory: schemaCompilers },
     exposeHeadRoutes: true,
     // Draining is ours: the listener stays open and says so itself.
     return503OnClosing: false,

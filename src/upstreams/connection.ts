@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
-import { Client, type Dispatcher, type buildConnector } from 'undici';
+import type { Dispatcher, buildConnector } from 'undici';
 import { InterimFilter } from './interim-filter.js';
+import { Client } from './undici.js';
 
 export interface ConnectionOptions {
   readonly origin: string;

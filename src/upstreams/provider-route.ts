@@ -1,15 +1,16 @@
 import { isIP } from 'node:net';
 import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
-import { buildConnector } from 'undici';
+import type { buildConnector as BuildConnector } from 'undici';
 import type { ProviderConfig, ProxyConfig, TlsConfig } from '../config/gateway-config.js';
 import { ProxyError } from './transport-failure.js';
 import { type Connector, tunnelConnector } from './tunnel.js';
+import { buildConnector } from './undici.js';
 
 /** How requests reach a provider: over which connections, and in which form. */
 export interface ProviderRoute {
   /** Where connections go, or (through a tunnel) end. */
   readonly origin: string;
-  readonly connector: buildConnector.connector;
+  readonly connector: BuildConnector.connector;
   /** Path of the provider's url, without a trailing slash. */
   readonly basePath: string;
   /** Null where the provider itself reads the requests. */
@@ -65,13 +66,13 @@ export function routeTo({ url: written, proxy, tls }: Target, limits: RouteLimit
   };
 }
 
-function connectorOf(options: buildConnector.BuildOptions): Connector {
+function connectorOf(options: BuildConnector.BuildOptions): Connector {
   return buildConnector({ ...options, allowH2: false }) as unknown as Connector;
 }
 
 /** The library's type says that nothing is returned. */
-function asLibraryType(connector: Connector): buildConnector.connector {
-  return connector as unknown as buildConnector.connector;
+function asLibraryType(connector: Connector): BuildConnector.connector {
+  return connector as unknown as BuildConnector.connector;
 }
 
 /** To the proxy, whoever is asked for. It is trusted like the provider, but shown no client certificate. */

@@ -1,4 +1,4 @@
-import { errors } from 'undici';
+import { errors } from './undici.js';
 
 /** What went wrong on the wire, in words of ours. */
 export interface TransportFailure {

@@ -1,4 +1,4 @@
-import { type Dispatcher, errors } from 'undici';
+import type { Dispatcher } from 'undici';
 import { headerValue, type UpstreamHeaders } from '../common/http/response-headers.js';
 import type { Connection } from './connection.js';
 import type { ProviderClient } from './provider-client.js';
@@ -8,6 +8,7 @@ import {
   ProxyError,
   type TransportFailure,
 } from './transport-failure.js';
+import { errors } from './undici.js';
 
 export interface UpstreamRequest {
   readonly method: 'GET' | 'POST';

@@ -1,4 +1,4 @@
-import { IsDefined, IsOptional, ValidateBy } from 'class-validator';
+import { IsDefined, IsOptional, ValidateBy } from './class-validator.js';
 import type { Rule } from './rule.js';
 
 export interface SettingOptions {

@@ -1,5 +1,6 @@
+import { createRequire } from 'node:module';
 import { pino, type DestinationStream, type Logger } from 'pino';
-import pretty from 'pino-pretty';
+import type Pretty from 'pino-pretty';
 
 export type LogFormat = 'json' | 'pretty';
 
@@ -16,6 +17,7 @@ export function createRootLogger(options: RootLoggerOptions): Logger {
   const settings = { level: options.level, msgPrefix: '[llm-proxy] ', base: null, redact: [] };
   if (options.format === 'json') return pino(settings, options.destination);
   const { destination } = options;
+  const pretty = createRequire(import.meta.url)('pino-pretty') as typeof Pretty;
   const readable = pretty.prettyFactory({
     colorize: options.colour ?? false,
     singleLine: true,
