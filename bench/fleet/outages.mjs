@@ -28,7 +28,7 @@ export class Outages {
       this.results.push(result);
       const seconds = (ms) => `${(ms / 1000).toFixed(2)} s`;
       tell(
-        `${outage.name}: ${result.users} used the slot meanwhile; first ${seconds(result.firstMs)}, all ${seconds(result.allMs)}`,
+        `${outage.name}: ${result.users} used the slot meanwhile; first other ${seconds(result.firstMs)}, all ${seconds(result.allMs)}`,
       );
     }
     await sleep(BEFORE_MS);
@@ -39,11 +39,12 @@ export class Outages {
     else this.redis.freeze();
     const meanwhile = this.arrivals.watch();
     await sleep(awayMs);
-    const users = meanwhile().size;
+    const users = meanwhile();
     if (empty) await this.redis.up();
     else this.redis.thaw();
     const backAt = performance.now();
-    const first = this.arrivals.first(() => true, PATIENCE_MS);
+    // Who had it meanwhile has it still: that tells nothing of the return.
+    const first = this.arrivals.first(({ sender }) => !users.has(sender), PATIENCE_MS);
     const all = Promise.all(
       this.replicas.map((replica) =>
         this.arrivals.first(({ sender }) => sender === replica.name, PATIENCE_MS),
@@ -52,6 +53,6 @@ export class Outages {
     const since = (exchange) => (exchange === null ? Infinity : exchange.beganAt - backAt);
     const firstMs = since(await first);
     const allMs = Math.max(...(await all).map(since));
-    return { name, empty, users, firstMs, allMs };
+    return { name, empty, users: users.size, firstMs, allMs };
   }
 }
