@@ -179,7 +179,7 @@ function lossRows({ timesMs }, { results }) {
         ok: users <= 1,
       },
       {
-        what: `Redis away (${name}): from its return to the next exchange of another replica; until all ${REPLICAS} had one`,
+        what: `Redis away (${name}): from its return until the slot was in other hands; until all ${REPLICAS} replicas had had it`,
         measured: `${seconds(firstMs)}; ${seconds(allMs)}`,
         ...within([firstMs], empty ? LEASE_MS + 2 * LOOK_MS : 2 * LOOK_MS),
         ...(Number.isFinite(allMs) ? {} : { ok: false }),

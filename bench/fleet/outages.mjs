@@ -28,7 +28,7 @@ export class Outages {
       this.results.push(result);
       const seconds = (ms) => `${(ms / 1000).toFixed(2)} s`;
       tell(
-        `${outage.name}: ${result.users} used the slot meanwhile; first other ${seconds(result.firstMs)}, all ${seconds(result.allMs)}`,
+        `${outage.name}: ${result.users} used the slot meanwhile; in other hands after ${seconds(result.firstMs)}, all ${seconds(result.allMs)}`,
       );
     }
     await sleep(BEFORE_MS);
@@ -43,8 +43,9 @@ export class Outages {
     if (empty) await this.redis.up();
     else this.redis.thaw();
     const backAt = performance.now();
-    // Who had it meanwhile has it still: that tells nothing of the return.
-    const first = this.arrivals.first(({ sender }) => !users.has(sender), PATIENCE_MS);
+    // Who had it meanwhile may have it still: that tells nothing of the return.
+    const had = new Set(users);
+    const first = this.arrivals.first(({ sender }) => had.add(sender).size > 1, PATIENCE_MS);
     const all = Promise.all(
       this.replicas.map((replica) =>
         this.arrivals.first(({ sender }) => sender === replica.name, PATIENCE_MS),

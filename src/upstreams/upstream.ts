@@ -69,4 +69,9 @@ export class Upstream {
   trialOpen(now: number): boolean {
     return this.recovery !== null && this.#goneUntil <= now && this.recovery.trialOpen(now);
   }
+
+  /** Whether a request might try it now if the place of a trial was this replica's to use. */
+  trialDue(now: number): boolean {
+    return this.recovery !== null && this.#goneUntil <= now && this.recovery.trialDue(now);
+  }
 }

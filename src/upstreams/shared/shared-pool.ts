@@ -2,7 +2,7 @@ import type { Pool } from '../../state/shared-types.js';
 import type { SlotPool } from '../concurrency/slot-pool.js';
 
 /**
- * One limit that replicas share, as this one sees it: of an upstream or of a slot group. Owns what the {@link SlotPool} may
+ * One limit that replicas share, as this one sees it: of an upstream, of a slot group, of trials. Owns what the {@link SlotPool} may
  * give out. Lives as long as the configuration.
  */
 export class SharedPool implements Pool {
@@ -17,8 +17,9 @@ export class SharedPool implements Pool {
   constructor(
     readonly name: string,
     private readonly slots: SlotPool,
+    limit = slots.limit,
   ) {
-    this.limit = slots.limit;
+    this.limit = limit;
     slots.grant(0, false);
   }
 

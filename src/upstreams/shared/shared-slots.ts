@@ -1,11 +1,11 @@
 import type { Clock } from '../../common/time/clock.js';
 import { ignoreUnavailable, type SharedPart, type SharedState } from '../../state/shared-state.js';
-import type { ClaimAnswer, EnrolAnswer, RenewAnswer, WaitNote } from '../../state/shared-store.js';
+import type { ClaimAnswer, ClaimAsk, EnrolAnswer, RenewAnswer, WaitNote } from '../../state/shared-store.js';
 import type { Pool, PooledLease, StoreEvent } from '../../state/shared-types.js';
 import type { Lease } from '../lease.js';
 import type { Upstream } from '../upstream.js';
 import { restNameOf } from './rest-name.js';
-import { type Permit, SharedPlace } from './shared-place.js';
+import type { Permit, SharedPlace } from './shared-place.js';
 import type { SharedPool } from './shared-pool.js';
 import type { SlotKeeper } from './slot-keeper.js';
 import type { Want } from './wants.js';
@@ -23,12 +23,15 @@ const NOTHING: Asked = { got: 'nothing', againMs: null };
 const STRICT_PART = 0.8;
 
 /**
- * The slots that this replica has of limits which all replicas share: gets them from the store, gives them back, has them
- * renewed. Who uses them is decided by `pick` and the dispatcher, which see them as free slots. Lives as long as the
+ * The slots, and the places of trials, that this replica has of limits which all replicas share: gets them from the store, gives
+ * them back, has them renewed. Who uses them is decided by `pick` and the dispatcher, which see them as free slots. Lives as long as the
  * service.
  */
 export class SharedSlots implements SharedPart, SlotKeeper {
   readonly #places = new Map<Upstream, SharedPlace>();
+  /** Of trials: upstreams that share a counter share it. */
+  readonly #trials = new Map<Upstream, SharedPlace>();
+  readonly #all = new Set<SharedPlace>();
   readonly #pools = new Map<string, SharedPool>();
   /** What probes hold of groups. */
   readonly #probes = new Set<PooledLease>();
@@ -50,20 +53,25 @@ export class SharedSlots implements SharedPart, SlotKeeper {
     this.#strictWatch.unref();
   }
 
-  /** Called once for each upstream that has a limit, its own or a group's. */
-  add(upstream: Upstream, pools: readonly SharedPool[]): void {
-    this.#places.set(upstream, new SharedPlace(upstream, pools));
-    for (const pool of pools) this.#pools.set(pool.name, pool);
-    upstream.keeper = this;
+  /** Called once for each upstream: `place` of its slots, null where it has no limit, its own or a group's; `trials` likewise. */
+  add(upstream: Upstream, place: SharedPlace | null, trials: SharedPlace | null): void {
+    if (place !== null) this.#places.set(upstream, place);
+    if (trials !== null) this.#trials.set(upstream, trials);
+    for (const one of [place, trials]) {
+      if (one === null) continue;
+      this.#all.add(one);
+      for (const pool of one.pools) this.#pools.set(pool.name, pool);
+      upstream.keeper = this;
+    }
   }
 
   close(): void {
     if (this.#strictWatch !== null) clearInterval(this.#strictWatch);
   }
 
-  /** Whether slots of it come from the store at this moment. */
-  asks(upstream: Upstream): boolean {
-    return this.state.ok && this.#places.has(upstream);
+  /** Whether what is wanted comes from the store at this moment. */
+  asks(want: Want): boolean {
+    return this.state.ok && this.#placesFor(want).length > 0;
   }
 
   /**
@@ -71,39 +79,33 @@ export class SharedSlots implements SharedPart, SlotKeeper {
    * no other answer comes between; what it does not take is given back.
    */
   async ask(wanted: readonly Want[], waits: readonly WaitNote[], use: () => void): Promise<Asked> {
-    const asked = wanted.flatMap(({ trial, upstream }) => {
-      const place = this.#places.get(upstream);
-      return place === undefined ? [] : [{ place, trial }];
+    const asked = wanted.flatMap((want) => {
+      const places = this.#placesFor(want);
+      return places.length === 0 ? [] : [{ want, places }];
     });
     if (!this.state.ok || asked.length === 0) return NOTHING;
     const id = this.#newId();
     const sentAt = this.clock.now();
     let answer: ClaimAnswer;
     try {
-      answer = await this.state.store.claim(
-        id,
-        asked.map(({ place, trial }) => ({
-          pools: place.pools.map((pool) => ({ pool, held: pool.inHand })),
-          rest: trial ? null : restNameOf(place.upstream.config),
-        })),
-        waits,
-      );
+      const asks = asked.map(({ want }) => this.#askFor(want));
+      answer = await this.state.store.claim(id, asks, waits);
     } catch (error) {
       ignoreUnavailable(error);
       return NOTHING;
     }
     const { granted, heldBackMs, lapseMs } = answer;
-    const place = granted === null ? undefined : asked[granted]?.place;
-    if (place === undefined) return { got: 'nothing', againMs: heldBackMs > 0 ? heldBackMs : lapseMs };
-    const permit: Permit = { id, renewedAt: sentAt };
+    const places = granted === null ? undefined : asked[granted]?.places;
+    if (places === undefined) return { got: 'nothing', againMs: heldBackMs > 0 ? heldBackMs : lapseMs };
     // Lost meanwhile: whatever is not told when it is back is struck out there.
     if (!this.state.ok) return NOTHING;
-    place.add(permit);
+    for (const place of places) place.add({ id, renewedAt: sentAt });
     use();
-    if (place.surplus <= 0) return { got: 'used', againMs: null };
-    const surplus = place.takeOut();
-    if (surplus !== null) this.#tellRelease(place, surplus, 0);
-    return { got: 'given back', againMs: null };
+    const [first] = places;
+    const got = first !== undefined && first.surplus > 0 ? 'given back' : 'used';
+    // The place of a trial may be left over alone: the rest had ended meanwhile.
+    for (const place of places) if (place.surplus > 0) this.#giveBack(place, 0);
+    return { got, againMs: null };
   }
 
   took(lease: Lease): void {
@@ -111,13 +113,14 @@ export class SharedSlots implements SharedPart, SlotKeeper {
   }
 
   givesBack(lease: Lease): void {
-    const place = this.#places.get(lease.upstream);
-    if (place === undefined) return;
-    place.leases.delete(lease);
+    const { upstream } = lease;
+    const place = this.#places.get(upstream);
+    place?.leases.delete(lease);
     // Without a store a slot stays with who holds it, for the next.
     if (!this.state.ok) return;
-    const permit = place.takeOut();
-    if (permit !== null) this.#tellRelease(place, permit, lease.upstream.config.settleMs);
+    if (place !== undefined) this.#giveBack(place, upstream.config.settleMs);
+    const trials = lease.trial ? this.#trials.get(upstream) : undefined;
+    if (trials !== undefined) this.#giveBack(trials, 0);
   }
 
   /** The slot of a group for a background probe, while nothing runs there at any replica. Null: not now. */
@@ -161,7 +164,7 @@ export class SharedSlots implements SharedPart, SlotKeeper {
   // ---- the life of the store
 
   leases(): readonly PooledLease[] {
-    const ofPlaces = [...this.#places.values()].flatMap(({ permits, pools }) =>
+    const ofPlaces = [...this.#all].flatMap(({ permits, pools }) =>
       permits.map(({ id }) => ({ id, pools: pools.map((pool) => ({ pool, held: pool.inHand })) })),
     );
     return [...ofPlaces, ...this.#probes];
@@ -173,9 +176,9 @@ export class SharedSlots implements SharedPart, SlotKeeper {
 
   enrolling(): void {
     const now = this.clock.now();
-    for (const { permits, upstream } of this.#places.values()) {
-      permits.length = Math.min(permits.length, upstream.slots.active);
-      while (permits.length < upstream.slots.active) permits.push({ id: this.#newId(), renewedAt: now });
+    for (const { active, permits } of this.#all) {
+      permits.length = Math.min(permits.length, active);
+      while (permits.length < active) permits.push({ id: this.#newId(), renewedAt: now });
     }
     for (const pool of this.#pools.values()) pool.freeze();
   }
@@ -186,10 +189,10 @@ export class SharedSlots implements SharedPart, SlotKeeper {
       pool.forgetExcesses();
     }
     const now = this.clock.now();
-    for (const place of this.#places.values()) {
+    for (const place of this.#all) {
       for (const permit of place.permits) permit.renewedAt = now;
       // What ended on the way.
-      while (place.permits.length > place.upstream.slots.active) {
+      while (place.surplus > 0) {
         const permit = place.permits.pop();
         if (permit !== undefined) this.#tellRelease(place, permit, 0);
       }
@@ -200,7 +203,7 @@ export class SharedSlots implements SharedPart, SlotKeeper {
 
   renewed({ lost }: RenewAnswer, sentAt: number): void {
     const gone = new Set(lost);
-    for (const place of this.#places.values()) {
+    for (const place of this.#all) {
       let revoked = 0;
       for (const permit of place.permits) {
         permit.renewedAt = Math.max(permit.renewedAt, sentAt);
@@ -234,6 +237,27 @@ export class SharedSlots implements SharedPart, SlotKeeper {
 
   #newId(): string {
     return `${this.state.store.replica}:${++this.#numbers}`;
+  }
+
+  /** What a request asks for: slots of the upstream and its group, and the place of a trial where it is one. */
+  #placesFor({ trial, upstream }: Want): SharedPlace[] {
+    const place = this.#places.get(upstream);
+    const trials = trial ? this.#trials.get(upstream) : undefined;
+    return [place, trials].filter((one) => one !== undefined);
+  }
+
+  #askFor({ trial, upstream }: Want): ClaimAsk {
+    const pools = (this.#places.get(upstream)?.pools ?? []).map((pool) => ({ pool, held: pool.inHand }));
+    if (!trial) return { pools, rest: restNameOf(upstream.config) };
+    const limit = upstream.recovery?.places ?? 0;
+    const trials = this.#trials.get(upstream)?.pools ?? [];
+    const places = trials.map(({ inHand, name }) => ({ pool: { name, limit }, held: inHand }));
+    return { pools: [...pools, ...places], rest: null };
+  }
+
+  #giveBack(place: SharedPlace, pauseMs: number): void {
+    const permit = place.takeOut();
+    if (permit !== null) this.#tellRelease(place, permit, pauseMs);
   }
 
   #tellRelease({ pools }: SharedPlace, { id }: Permit, pauseMs: number): void {
