@@ -40,8 +40,8 @@ const { values: options } = parseArgs({
   },
 });
 const amount = options.quick
-  ? { requests: 1000, kills: 1, outages: 3, pairs: 1000 }
-  : { requests: 10_000, kills: 5, outages: 3, pairs: 5000 };
+  ? { requests: 1000, kills: 1, pairs: 1000 }
+  : { requests: 10_000, kills: 5, pairs: 5000 };
 amount.requests = asked(options.requests, amount.requests);
 const seed = asked(options.seed, 1);
 if (!['redis', 'memory'].includes(options.state)) throw new Error('--state is redis or memory');
@@ -104,10 +104,10 @@ async function main() {
   );
   const afterCrowd = { exchanges: sum(provider.counts), bySender: { ...arrivals.bySender } };
   const kills = new Kills(new Random(seed + 2), arrivals, replicas);
-  const outages = new Outages(redis, arrivals, replicas);
+  const outages = new Outages(new Random(seed + 3), redis, arrivals, replicas);
   if (redis !== null) {
     await part('SIGKILL', () => kills.run(amount.kills, tell));
-    await part('Redis away', () => outages.run(OUTAGES.slice(0, amount.outages), tell));
+    await part('Redis away', () => outages.run(OUTAGES, tell));
   }
   const exitCodes = await Promise.all(replicas.map((one) => one.stop()));
   await provider.close();

@@ -7,13 +7,20 @@ const BEFORE_MS = 3000;
 export const OUTAGES = [
   { name: 'SIGTERM, empty again after 5 s', awayMs: 5000, empty: true },
   { name: 'SIGTERM, empty again at once', awayMs: 0, empty: true },
+  {
+    name: 'SIGTERM, empty again, one replica killed and started meanwhile',
+    awayMs: 1000,
+    empty: true,
+    restarts: true,
+  },
   { name: 'SIGSTOP for 3 s', awayMs: 3000, empty: false },
 ];
 
 export class Outages {
   results = [];
 
-  constructor(redis, arrivals, replicas) {
+  constructor(random, redis, arrivals, replicas) {
+    this.random = random;
     this.redis = redis;
     this.arrivals = arrivals;
     this.replicas = replicas;
@@ -34,11 +41,16 @@ export class Outages {
     await sleep(BEFORE_MS);
   }
 
-  async #one({ awayMs, empty, name }) {
+  async #one({ awayMs, empty, name, restarts = false }) {
     if (empty) await this.redis.down();
     else this.redis.freeze();
     const meanwhile = this.arrivals.watch();
     await sleep(awayMs);
+    if (restarts) {
+      const victim = this.random.pick(this.replicas);
+      await victim.kill();
+      await victim.start();
+    }
     const users = meanwhile();
     if (empty) await this.redis.up();
     else this.redis.thaw();
