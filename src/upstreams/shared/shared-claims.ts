@@ -103,7 +103,7 @@ export class SharedClaims implements RoomWatcher {
     const tools = {
       slots: this.slots,
       dispatcher: this.rooms.dispatcher,
-      now: () => this.clock.now(),
+      clock: this.clock,
       setAlarm: setNodeAlarm,
     };
     this.#pursuits.set(room, new RoomPursuit(room, noted, tools));

@@ -1,6 +1,5 @@
-import type { SlotPool } from '../concurrency/slot-pool.js';
 import type { Lease } from '../lease.js';
-import type { SharedPool } from './shared-pool.js';
+import type { Grantable, SharedPool } from './shared-pool.js';
 
 /** A slot, or the place of a trial, that the store gave to this replica. */
 export interface Permit {
@@ -10,7 +9,7 @@ export interface Permit {
 }
 
 /**
- * What this replica has of one upstream whose slots, or whose group's, are shared, or of the trials of one counter. Its permits
+ * What this replica has of one upstream whose slots, or whose group's, are shared, of the trials of one counter, or of one consumer. Its permits
  * are all alike: which of them an exchange runs on does not matter.
  */
 export class SharedPlace {
@@ -18,7 +17,7 @@ export class SharedPlace {
   readonly leases = new Set<Lease>();
 
   constructor(
-    private readonly slots: SlotPool,
+    private readonly slots: Grantable,
     readonly pools: readonly SharedPool[],
   ) {}
 
