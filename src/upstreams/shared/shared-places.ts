@@ -10,6 +10,8 @@ export interface Asked {
   readonly got: 'used' | 'given back' | 'nothing';
   /** When it is worth asking again at the soonest. */
   readonly againMs: number | null;
+  /** Nothing is given out at this time, whether or not it is free. */
+  readonly heldBack?: boolean;
 }
 
 /** One of the things that are asked for at once, and the places it would come to: the first of these decides whether it is used. */
@@ -88,7 +90,10 @@ export abstract class SharedPlaces implements SharedPart {
     }
     const { granted, heldBackMs, lapseMs } = answer;
     const places = granted === null ? undefined : asked[granted]?.places;
-    if (places === undefined) return { got: 'nothing', againMs: heldBackMs > 0 ? heldBackMs : lapseMs };
+    if (places === undefined) {
+      const heldBack = heldBackMs > 0;
+      return { got: 'nothing', againMs: heldBack ? heldBackMs : lapseMs, heldBack };
+    }
     // Lost meanwhile: whatever is not told when it is back is struck out there.
     if (!this.state.ok) return NOTHING;
     for (const place of places) place.add({ id, renewedAt: sentAt });

@@ -26,6 +26,8 @@ export class SharedPool implements Pool {
     readonly name: string,
     private readonly slots: Grantable,
     limit = slots.limit,
+    /** Without a store there is never less to use. */
+    private readonly least = 0,
   ) {
     this.limit = limit;
     slots.grant(0, false);
@@ -70,7 +72,7 @@ export class SharedPool implements Pool {
   shareOf(replicas: number): number {
     let excess = 0;
     for (const slots of this.#excesses.values()) excess += slots;
-    return Math.max(0, Math.floor(this.limit / Math.max(1, replicas)) - excess);
+    return Math.max(this.least, Math.floor(this.limit / Math.max(1, replicas)) - excess);
   }
 
   /** No more than what runs, and less with each that ends. */
