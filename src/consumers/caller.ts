@@ -71,7 +71,7 @@ export class ConsumerSlots {
 
   /** Nobody waits any more. */
   sendBack(): void {
-    for (const one of [...this.#waiting]) {
+    for (const one of this.#waiting) {
       this.#waiting.delete(one);
       one.giveUp();
     }

@@ -92,6 +92,15 @@ function slotContract(replicas: Replicas): void {
     await waitFor(async () => idOf(await two.claim('a', 'b')) === 'a', 'it was back');
   });
 
+  it('passes by what does not know its model, until it does', async () => {
+    const [one, two] = (await replicas(fileWith({ a: {}, b: {} }), 2)) as [ReplicaSlots, ReplicaSlots];
+    one.upstream('a').gone(performance.now(), 600_000);
+    await waitFor(async () => idOf(await two.claim('a', 'b')) === 'b', 'both know');
+    expect(two.upstream('a').restingMs(performance.now())).toBeGreaterThan(590_000);
+    two.upstream('a').succeeded();
+    await waitFor(async () => idOf(await one.claim('a', 'b')) === 'a', 'it was back');
+  });
+
   it('hands a freed slot to who waits best, whoever holds it and wherever it waits', async () => {
     const file = fileWith({ a: { max_concurrency: 1 } });
     const [one, two] = (await replicas(file, 2)) as [ReplicaSlots, ReplicaSlots];
