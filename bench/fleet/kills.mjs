@@ -19,7 +19,11 @@ export class Kills {
     for (let i = 0; i < times; i++) {
       await sleep(BETWEEN_MS);
       const victim = this.random.pick(this.replicas);
-      const exchange = await this.#running(victim, i % 2 === 0);
+      const exchange = await this.arrivals.running(
+        ({ sender }) => sender === victim.name,
+        i % 2 === 0,
+        PATIENCE_MS,
+      );
       if (exchange === null) {
         this.timesMs.push(Infinity);
         continue;
@@ -37,17 +41,5 @@ export class Kills {
       );
     }
     await sleep(BETWEEN_MS);
-  }
-
-  /** An exchange of the victim that runs at this moment: it has just begun, or its answer is on the way. */
-  async #running(victim, answering) {
-    const until = performance.now() + PATIENCE_MS;
-    while (performance.now() < until) {
-      const fits = ({ plan, sender }) => sender === victim.name && (!answering || plan.kind === 'drip');
-      const exchange = await this.arrivals.first(fits, PATIENCE_MS);
-      if (answering) await sleep(50);
-      if (exchange !== null && exchange.end === null) return exchange;
-    }
-    return null;
   }
 }

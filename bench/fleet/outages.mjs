@@ -29,8 +29,8 @@ export class Outages {
   async run(outages, tell) {
     for (const outage of outages) {
       await sleep(BEFORE_MS);
-      // In the middle of an exchange: somebody holds the slot when it goes.
-      await this.arrivals.first(() => true, PATIENCE_MS);
+      // In the middle of an answer: somebody holds the slot when it goes.
+      await this.arrivals.running(() => true, true, PATIENCE_MS);
       const result = await this.#one(outage);
       this.results.push(result);
       const seconds = (ms) => `${(ms / 1000).toFixed(2)} s`;
