@@ -181,6 +181,7 @@ function serviceOf(file: World): Service {
     {} as QuotaDesk,
     {} as ClaimDesk,
     {} as ConcurrencyService,
+    null,
   );
   const consumers = new ConsumerRegistry(store);
   const resolution = new Resolution(store, consumers, routing, new IssuedIds(), limits, () => NOW);
@@ -207,7 +208,7 @@ function decided({ table, routing, resolution }: Service, asked: Ask): string {
   const { caller } = arrival;
   const slots = caller?.slots ?? null;
   const busy = asked.busy && slots !== null && slots.limit !== Infinity && slots.take();
-  const held = slots?.running ?? 0;
+  const held = slots?.active ?? 0;
   const body = JsonDocument.parse(
     Buffer.from(JSON.stringify(asked.model === null ? {} : { model: asked.model })),
   );
@@ -238,7 +239,7 @@ function decided({ table, routing, resolution }: Service, asked: Ask): string {
     // However often it is told.
     resolution.leave(exchange);
     resolution.leave(exchange);
-    expect(slots?.running ?? 0).toBe(held);
+    expect(slots?.active ?? 0).toBe(held);
     if (busy) slots.giveBack();
   }
 }

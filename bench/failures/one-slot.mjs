@@ -4,7 +4,7 @@ import { FakeProvider } from '../soak/provider.mjs';
 import { Verdict } from '../soak/verdict.mjs';
 
 /** Resets and stalls far more often than under the soak. */
-const PLANS = {
+export const PLANS = {
   well: 60,
   resetOnHead: 4,
   resetAfterBody: 4,
@@ -21,7 +21,14 @@ const PLANS = {
   closeAfter: 3,
   trailingBytes: 1,
 };
-const BEHAVIOURS = { normal: 56, pipelined: 4, slow: 4, leaveSending: 8, leaveWaiting: 14, leaveReading: 14 };
+export const BEHAVIOURS = {
+  normal: 56,
+  pipelined: 4,
+  slow: 4,
+  leaveSending: 8,
+  leaveWaiting: 14,
+  leaveReading: 14,
+};
 const CLIENTS = 12;
 
 export class OneSlot {

@@ -27,12 +27,14 @@ export class Client {
   stale = 0;
   #connection = null;
 
-  constructor(random, port, check, { models = MODEL_NAMES, behaviours = BEHAVIOURS } = {}) {
+  /** `sender`: by which the provider tells who of several sent it. */
+  constructor(random, port, check, { models = MODEL_NAMES, behaviours = BEHAVIOURS, sender = '' } = {}) {
     this.random = random;
     this.port = port;
     this.check = check;
     this.models = models;
     this.behaviours = behaviours;
+    this.sender = sender === '' ? '' : `x-soak-sender: ${sender}\r\n`;
   }
 
   /** Plays one behaviour; gives the number of requests it sent. */
@@ -164,7 +166,7 @@ export class Client {
     const id = `soak-${requestNumber++}`;
     const head =
       `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n${coding}` +
-      `x-soak-stream: ${stream ? 'yes' : 'no'}\r\nx-request-id: ${id}\r\n${framing}\r\n\r\n`;
+      `${this.sender}x-soak-stream: ${stream ? 'yes' : 'no'}\r\nx-request-id: ${id}\r\n${framing}\r\n\r\n`;
     const bytes = Buffer.concat([Buffer.from(head), chunked ? inChunks(this.random, body) : body]);
     const answer = connection.expect();
     if (!hold) for (const piece of this.random.cut(bytes, 3)) connection.socket.write(piece);

@@ -16,6 +16,8 @@ class Exchange {
   plan = null;
   /** Set when a whole, good answer was handed to the network: the only one a client may take for whole. */
   truthful = false;
+  /** By which of several ways it came; '' where the client does not say. */
+  sender = '';
 
   constructor(number, upstream) {
     this.number = number;
@@ -32,6 +34,8 @@ export class FakeProvider {
   violations = [];
   counts = {};
   probes = 0;
+  /** Called with each exchange that begins. */
+  onBegin = null;
   #sockets = new Set();
   #server;
   #number = 0;
@@ -81,8 +85,9 @@ export class FakeProvider {
     });
   }
 
-  begin(upstream, probe) {
+  begin(upstream, probe, sender) {
     const exchange = new Exchange(this.#number++, upstream);
+    exchange.sender = sender;
     this.exchanges.set(exchange.number, exchange);
     if (this.exchanges.size > REMEMBERED) this.exchanges.delete(this.exchanges.keys().next().value);
     if (probe) this.probes++;
@@ -122,7 +127,9 @@ export class FakeProvider {
     const most = real.length + 1;
     this.most[exchange.upstream] = Math.max(this.most[exchange.upstream], most);
     if (most > limit)
-      this.violations.push(`${most} exchanges at once at ${exchange.upstream}, limit ${limit}`);
+      this.violations.push(
+        `${most} exchanges at once at ${exchange.upstream}, limit ${limit}${by([exchange, ...real])}`,
+      );
   }
 }
 
@@ -162,12 +169,13 @@ class Connection {
     this.#body = [];
     // Every client of the soak says what it wants in a header of its own; a probe has no client.
     const probe = !/\r\nx-soak-stream:/i.test(head);
-    this.#exchange = this.provider.begin(upstream, probe);
+    this.#exchange = this.provider.begin(upstream, probe, /\r\nx-soak-sender: *(\S+)/i.exec(head)?.[1] ?? '');
     const stream = /\r\nx-soak-stream: yes/i.test(head) || probe;
     const plan = planAnswer(this.provider.random, { upstream, stream }, this.provider.plans);
     if (probe && this.provider.random.chance(0.5)) plan.kind = 'status503';
     this.#exchange.plan = plan;
     this.provider.counts[plan.kind] = (this.provider.counts[plan.kind] ?? 0) + 1;
+    this.provider.onBegin?.(this.#exchange);
     this.#early = plan.kind === 'resetOnHead' || plan.kind === 'earlyRefusal';
     if (this.#early) this.#play();
     return true;
@@ -194,4 +202,9 @@ class Connection {
         else if (this.#buffer.length > 0) this.data(Buffer.alloc(0));
       });
   }
+}
+
+function by(exchanges) {
+  const senders = exchanges.map(({ sender }) => sender).filter((sender) => sender !== '');
+  return senders.length === 0 ? '' : `, sent by ${senders.join(' and ')}`;
 }

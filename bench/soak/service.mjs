@@ -114,6 +114,12 @@ export class Service {
     return this.exited?.code ?? null;
   }
 
+  /** As a crash: it gets no chance to say anything. */
+  async kill() {
+    this.#child.kill('SIGKILL');
+    while (this.exited === null) await sleep(1);
+  }
+
   cleanUp() {
     this.#child?.kill('SIGKILL');
     rmSync(this.#directory, { recursive: true, force: true });

@@ -23,6 +23,9 @@ export interface AffinityLimits {
   readonly idleMs?: number;
 }
 
+/** A prefix in its scope, and who served it. */
+export type Known = readonly [prefix: string, place: Place];
+
 interface Remembered {
   readonly place: Place;
   usedAtMs: number;
@@ -96,6 +99,16 @@ export class AffinityRegistry {
       if (this.#prefixes.size <= prefixes) break;
       this.#prefixes.delete(oldest);
     }
+  }
+
+  /** The last used ones, for others who know nothing yet: the oldest first. */
+  recent(count: number): Known[] {
+    return [...this.#prefixes].slice(-count).map(([key, { place }]) => [key, place]);
+  }
+
+  /** What others know; what is known here stands. */
+  learn(known: readonly Known[]): void {
+    for (const [key, place] of known) if (!this.#prefixes.has(key)) this.#put(key, place);
   }
 
   #put(key: string, place: Place): void {

@@ -6,13 +6,19 @@ import type { Consumer } from '../contracts/consumer.js';
 export interface WaitsForPlace {
   /** Higher first. */
   readonly priority: number;
+  /** Monotonic. */
+  readonly since: number;
   /** The place is its own now. */
   handOver(): void;
+  /** There will be none: it waits no longer. */
+  giveUp(): void;
 }
 
 /** The requests of one consumer that run at this moment, over all its keys. Never negative. */
 export class ConsumerSlots {
   #running = 0;
+  /** Where replicas share the limit: how many places of it are this one's to use. −1 = all. */
+  #granted = -1;
   /** In the order in which they came. */
   readonly #waiting = new Set<WaitsForPlace>();
 
@@ -21,28 +27,54 @@ export class ConsumerSlots {
     readonly limit: number,
   ) {}
 
-  get running(): number {
+  get active(): number {
     return this.#running;
+  }
+
+  get free(): boolean {
+    return this.#running < (this.#granted < 0 ? this.limit : this.#granted);
+  }
+
+  /** Who is served next: the first of the highest priority that waits. */
+  get first(): WaitsForPlace | null {
+    let first: WaitsForPlace | null = null;
+    for (const one of this.#waiting) if (first === null || one.priority > first.priority) first = one;
+    return first;
+  }
+
+  /** The limit is shared: `count` places of it are this replica's to use, from now on. */
+  grant(count: number): void {
+    this.#granted = count;
   }
 
   /** False, with nothing taken, at the limit. */
   take(): boolean {
-    if (this.#running >= this.limit) return false;
+    if (!this.free) return false;
     this.#running++;
     return true;
   }
 
-  /** Once for each place that was taken, or handed over. Goes to the first of the highest priority that waits. */
+  /** Once for each place that was taken, or handed over. */
   giveBack(): void {
     if (this.#running === 0) throw new Error('a place of a consumer was given back twice');
-    let next: WaitsForPlace | null = null;
-    for (const one of this.#waiting) if (next === null || one.priority > next.priority) next = one;
-    if (next === null) {
-      this.#running--;
-      return;
+    this.#running--;
+    this.serve();
+  }
+
+  /** Hands what is free to those who wait. */
+  serve(): void {
+    for (let next = this.first; next !== null && this.take(); next = this.first) {
+      this.#waiting.delete(next);
+      next.handOver();
     }
-    this.#waiting.delete(next);
-    next.handOver();
+  }
+
+  /** Nobody waits any more. */
+  sendBack(): void {
+    for (const one of this.#waiting) {
+      this.#waiting.delete(one);
+      one.giveUp();
+    }
   }
 
   wait(request: WaitsForPlace): void {

@@ -69,7 +69,7 @@ describe('ConsumerSlots', () => {
     expect(slots.take()).toBe(true);
     slots.giveBack();
     expect(() => slots.giveBack()).toThrow();
-    expect(slots.running).toBe(0);
+    expect(slots.active).toBe(0);
   });
 });
 

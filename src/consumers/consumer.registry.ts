@@ -28,12 +28,15 @@ export class ConsumerRegistry {
   /** False = open: nobody is asked for a key. */
   readonly closed: boolean;
   readonly #callers = new Map<string, Caller>();
+  /** Consumer → its places, where their number is limited. */
+  readonly limited = new Map<string, ConsumerSlots>();
 
   constructor(store: ConfigStore) {
     const { consumers } = store.current;
     this.closed = consumers !== null;
     for (const consumer of consumers ?? []) {
       const slots = new ConsumerSlots(consumer.limit);
+      if (consumer.limit !== Infinity) this.limited.set(consumer.id, slots);
       for (const key of consumer.keys) this.#callers.set(key.digest, new Caller(consumer, key, slots));
     }
   }

@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { consumerBusy } from '../common/errors/access-errors.js';
-import { queueRefused, shuttingDown } from '../common/errors/catalogue.js';
+import { queueRefused, shuttingDown, stateUnavailable } from '../common/errors/catalogue.js';
 import type { Clock } from '../common/time/clock.js';
 import type { Caller, WaitsForPlace } from '../consumers/caller.js';
 import { CLOCK } from '../contracts/ports.js';
@@ -10,6 +10,7 @@ import type { Waiter } from '../upstreams/concurrency/waiter.js';
 import { ClaimDesk } from './claim-desk.js';
 import type { GatewayExchange } from './gateway-exchange.js';
 import { QuotaDesk } from './quota-desk.js';
+import { SHARED_CONSUMERS, type SharedConsumers } from './shared-consumers.js';
 
 const RETRY_MS = 1000;
 
@@ -22,6 +23,7 @@ export class ConsumerDesk {
     private readonly desk: QuotaDesk,
     private readonly claims: ClaimDesk,
     private readonly concurrency: ConcurrencyService,
+    @Inject(SHARED_CONSUMERS) private readonly shared: SharedConsumers | null,
   ) {}
 
   /**
@@ -31,39 +33,61 @@ export class ConsumerDesk {
   enter(exchange: GatewayExchange): Promise<void> | null {
     const { consumer } = exchange;
     if (consumer === null) return null;
-    if (consumer.slots.take()) {
-      exchange.holdsPlace = true;
-      this.#spend(exchange, consumer);
-      return null;
-    }
-    const waiter =
-      exchange.model.queue === null ? null : (exchange.waiter ??= this.claims.waiterOf(exchange));
-    if (waiter === null) throw consumerBusy(consumer.slots.limit);
-    return this.#wait(exchange, consumer, waiter);
+    if (this.shared?.rejecting) throw stateUnavailable();
+    if (this.shared?.asks(consumer.slots)) return this.#ask(exchange, consumer, this.shared);
+    if (!consumer.slots.take()) return this.#wait(exchange, consumer);
+    this.#entered(exchange, consumer);
+    return null;
   }
 
   /** Once for each exchange, whatever came of it. */
   leave(exchange: GatewayExchange): void {
     if (!exchange.holdsPlace) return;
     exchange.holdsPlace = false;
-    exchange.consumer?.slots.giveBack();
+    const { consumer } = exchange;
+    if (consumer === null) return;
+    this.shared?.givesBack(consumer.slots);
+    consumer.slots.giveBack();
   }
 
-  async #wait(exchange: GatewayExchange, consumer: Caller, waiter: Waiter): Promise<void> {
+  async #ask(exchange: GatewayExchange, consumer: Caller, shared: SharedConsumers): Promise<void> {
+    if (await shared.take(consumer.slots)) this.#entered(exchange, consumer);
+    else await this.#wait(exchange, consumer);
+  }
+
+  #entered(exchange: GatewayExchange, consumer: Caller): void {
+    exchange.holdsPlace = true;
+    this.#spend(exchange, consumer);
+  }
+
+  /** Throws at once where the model has no queue. */
+  #wait(exchange: GatewayExchange, consumer: Caller): Promise<void> {
+    const waiter =
+      exchange.model.queue === null ? null : (exchange.waiter ??= this.claims.waiterOf(exchange));
+    if (waiter === null) throw consumerBusy(consumer.slots.limit);
+    return this.#attend(exchange, consumer, waiter);
+  }
+
+  async #attend(exchange: GatewayExchange, consumer: Caller, waiter: Waiter): Promise<void> {
     const request: WaitsForPlace = {
       priority: waiter.priority,
+      since: this.clock.now(),
       handOver: () => {
         exchange.holdsPlace = true;
         this.concurrency.called(waiter);
       },
+      giveUp: () => this.concurrency.leave(waiter),
     };
     const waiting = this.concurrency.attend(waiter, exchange.deadlineAt - this.clock.now());
     consumer.slots.wait(request);
+    this.shared?.changed(consumer.slots);
     try {
       const result = waiting instanceof Promise ? await this.claims.attend(exchange, waiting) : waiting;
-      if ('unserved' in result) throw refusalOf(result.unserved);
+      if ('unserved' in result)
+        throw this.shared?.rejecting ? stateUnavailable() : refusalOf(result.unserved);
     } finally {
       consumer.slots.leave(request);
+      this.shared?.changed(consumer.slots);
     }
     this.#spend(exchange, consumer);
   }

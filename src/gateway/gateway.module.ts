@@ -1,13 +1,16 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
+import type { Clock } from '../common/time/clock.js';
+import { ConsumerRegistry } from '../consumers/consumer.registry.js';
 import { ConsumersModule } from '../consumers/consumers.module.js';
-import { PROBE_SENDER } from '../contracts/ports.js';
+import { CLOCK, PROBE_SENDER } from '../contracts/ports.js';
 import { AffinityModule } from '../affinity/affinity.module.js';
 import { PatchingModule } from '../patching/patching.module.js';
 import { QuotasModule } from '../quotas/quotas.module.js';
 import { ReasoningModule } from '../reasoning/reasoning.module.js';
 import { RoutingModule } from '../routing/routing.module.js';
 import { SessionModule } from '../session/session.module.js';
+import { SHARED_STATE, type SharedState } from '../state/shared-state.js';
 import { UpstreamsModule } from '../upstreams/upstreams.module.js';
 import { AffinityDesk } from './affinity-desk.js';
 import { AnswerStages } from './answer-stages.js';
@@ -25,6 +28,7 @@ import { PluginGuard } from './plugin.guard.js';
 import { QuotaDesk } from './quota-desk.js';
 import { GatewayProbeSender } from './probe.sender.js';
 import { ConsumerDesk } from './consumer-desk.js';
+import { SHARED_CONSUMERS, SharedConsumers } from './shared-consumers.js';
 import { Resolution } from './resolution.js';
 import { RunningExchanges } from './running-exchanges.js';
 import { UpstreamAttempts } from './upstream-attempts.js';
@@ -57,6 +61,12 @@ import { UpstreamAttempts } from './upstream-attempts.js';
     PluginGuard,
     QuotaDesk,
     ConsumerDesk,
+    {
+      provide: SHARED_CONSUMERS,
+      inject: [SHARED_STATE, CLOCK, ConsumerRegistry],
+      useFactory: (state: SharedState | null, clock: Clock, registry: ConsumerRegistry) =>
+        state === null ? null : new SharedConsumers(state, clock, registry.limited),
+    },
     Resolution,
     RunningExchanges,
     UpstreamAttempts,

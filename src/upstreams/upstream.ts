@@ -8,6 +8,12 @@ import type { UpstreamKeys } from './keys/upstream-keys.js';
 import { FirstByteAverage } from './first-byte-average.js';
 import type { ProviderClient } from './provider-client.js';
 
+/** Others who use the same upstream. */
+export interface UpstreamPeers {
+  /** It does not know its model, for that long; 0 = it does again. */
+  gone(upstream: Upstream, ms: number): void;
+}
+
 /** Its load as the log of a refusal shows it: `1/4`, with a group `0/1 gpu0=1/1`. */
 export function shownSlots({ seat, slots }: Upstream): string {
   return String(seat ?? slots);
@@ -28,6 +34,8 @@ export class Upstream {
   seat: Seat | null = null;
   /** Null where no other replica uses it. */
   keeper: SlotKeeper | null = null;
+  /** Likewise. */
+  peers: UpstreamPeers | null = null;
 
   constructor(
     readonly config: UpstreamConfig,
@@ -51,12 +59,20 @@ export class Upstream {
   /** The provider does not know the model: a rest of this upstream alone, which raises no streak. */
   gone(now: number, ms: number): void {
     this.#goneUntil = Math.max(this.#goneUntil, now + ms);
+    this.peers?.gone(this, ms);
+  }
+
+  /** What others found; 0 = it is back. */
+  heardGone(now: number, ms: number): void {
+    this.#goneUntil = ms === 0 ? 0 : Math.max(this.#goneUntil, now + ms);
   }
 
   /** An answer came: healthy at once, whatever began before. */
   succeeded(): void {
     this.backoff?.succeeded();
+    if (this.#goneUntil === 0) return;
     this.#goneUntil = 0;
+    this.peers?.gone(this, 0);
   }
 
   /** Time until a request may come, if only as a trial; 0 = alive, or a trial may come now. */
@@ -68,5 +84,10 @@ export class Upstream {
   /** Whether a request may try it now although it rests. A model that is gone is not tried: it does not come back by asking. */
   trialOpen(now: number): boolean {
     return this.recovery !== null && this.#goneUntil <= now && this.recovery.trialOpen(now);
+  }
+
+  /** Whether a request might try it now if the place of a trial was this replica's to use. */
+  trialDue(now: number): boolean {
+    return this.recovery !== null && this.#goneUntil <= now && this.recovery.trialDue(now);
   }
 }

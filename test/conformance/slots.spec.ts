@@ -92,6 +92,15 @@ function slotContract(replicas: Replicas): void {
     await waitFor(async () => idOf(await two.claim('a', 'b')) === 'a', 'it was back');
   });
 
+  it('passes by what does not know its model, until it does', async () => {
+    const [one, two] = (await replicas(fileWith({ a: {}, b: {} }), 2)) as [ReplicaSlots, ReplicaSlots];
+    one.upstream('a').gone(performance.now(), 600_000);
+    await waitFor(async () => idOf(await two.claim('a', 'b')) === 'b', 'both know');
+    expect(two.upstream('a').restingMs(performance.now())).toBeGreaterThan(590_000);
+    two.upstream('a').succeeded();
+    await waitFor(async () => idOf(await one.claim('a', 'b')) === 'a', 'it was back');
+  });
+
   it('hands a freed slot to who waits best, whoever holds it and wherever it waits', async () => {
     const file = fileWith({ a: { max_concurrency: 1 } });
     const [one, two] = (await replicas(file, 2)) as [ReplicaSlots, ReplicaSlots];
@@ -112,6 +121,57 @@ function slotContract(replicas: Replicas): void {
     await waitFor(async () => idOf(await one.claim('a')) === 'a', 'nobody holds it any more');
   });
 
+  describe.each([
+    { limit: 'no limit', max_concurrency: null, places: 2 },
+    { limit: 'a limit of 3', max_concurrency: 3, places: 1 },
+  ])('of trials at an upstream with $limit', ({ max_concurrency, places }) => {
+    const file = fileWith({
+      a: {
+        max_concurrency,
+        backoff: { base: 'PT1H', cap: 'PT1H' },
+        recovery: 'both',
+        probe: { mode: 'get', path: '/health', wake: 'trial' },
+      },
+    });
+
+    it('gives out as many as there are places, and each again once it was given back', async () => {
+      const all = (await replicas(file, 2)) as [ReplicaSlots, ReplicaSlots];
+      const [one, two] = all;
+      await restsButMayBeTried(all);
+      const crowd = Array.from({ length: 8 }, (_, i) => all[i % 2]!.claim('a'));
+      const got = (await Promise.all(crowd)).filter((claim) => claim !== null);
+      expect(got.map(({ lease }) => lease.trial)).toEqual(Array(places).fill(true));
+      for (const claim of got) release(claim);
+      let again: Got = null;
+      await waitFor(async () => (again = await two.claim('a')) !== null, 'a place was free again');
+      if (places === 1) expect(await one.claim('a')).toBeNull();
+      one.upstream('a').backoff?.succeeded();
+      await waitFor(() => two.upstream('a').restingMs(performance.now()) === 0, 'it was healthy');
+      const healthy = await one.claim('a');
+      expect(idOf(healthy)).toBe('a');
+      release(healthy);
+      release(again);
+      await waitFor(
+        () => all.every((replica) => replica.upstream('a').backoff?.trials === 0),
+        'all were back',
+      );
+    });
+
+    it('hands one on to who waits, wherever', async () => {
+      const all = (await replicas(file, 2)) as [ReplicaSlots, ReplicaSlots];
+      const [one, two] = all;
+      await restsButMayBeTried(all);
+      const held = [];
+      for (let i = 0; i < places; i++) held.push(await one.claim('a'));
+      const waiting = two.wait(['a']);
+      await waitsNoted(all);
+      release(held[0] as Got);
+      const got = await waiting;
+      expect(got).toMatchObject({ lease: { trial: true } });
+      expect(await one.claim('a')).toBeNull();
+    });
+  });
+
   it('lets nobody overtake those who wait', async () => {
     const file = fileWith({ a: { max_concurrency: 1 } });
     const [one, two] = (await replicas(file, 2)) as [ReplicaSlots, ReplicaSlots];
@@ -123,6 +183,18 @@ function slotContract(replicas: Replicas): void {
     expect(newcomer).toBeNull();
     expect(idOf(await waiting)).toBe('a');
   });
+}
+
+/** It rests at all of them, and a probe has said that it may be tried. */
+async function restsButMayBeTried(replicas: readonly ReplicaSlots[]): Promise<void> {
+  const [first] = replicas;
+  const now = performance.now();
+  first?.upstream('a').backoff?.failed(now, now);
+  for (const replica of replicas) {
+    const { backoff, recovery } = replica.upstream('a');
+    await waitFor(() => backoff?.restNumber === 1, 'it rests');
+    recovery?.probed(true, 1);
+  }
 }
 
 /** Whoever waits has been noted in the store: some questions to it later. */

@@ -2,7 +2,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { TestGateway } from '../support/gateway.js';
 import { describeWithRedis, RedisServer } from '../support/redis-server.js';
 import { ScriptedUpstream } from '../support/scripted-upstream.js';
-import { waitFor } from '../support/wait-for.js';
+import { gate, waitFor } from '../support/wait-for.js';
 
 /** Two gateways in this process, with one Redis and one provider. */
 async function pair(parts: { provider?: object; upstream?: object; model?: object; end?: object }) {
@@ -102,6 +102,42 @@ describeWithRedis('what replicas share (spec 02 §11)', () => {
     expect(new Set(ids).size).toBe(1);
     await ask(two, 'something else');
     expect(provider.last.header('x-session')).not.toBe(ids[0]);
+  });
+
+  it('limits of consumers: one place is one at all replicas, and who waits for it gets it wherever', async () => {
+    const key = { id: 'k', value: 'key-of-red' };
+    const { one, provider, two } = await pair({
+      end: {
+        consumers: [{ id: 'red', keys: [key], max_concurrency: 1 }],
+        models: [
+          { name: 'm', upstreams: ['u'] },
+          { name: 'q', upstreams: ['u'], queue: { size: 5, wait: 'PT1M' } },
+        ],
+      },
+    });
+    const ask = (gateway: TestGateway, model: string) =>
+      gateway.send({
+        body: { model, messages: [{ role: 'user', content: 'hi' }] },
+        headers: { authorization: 'Bearer key-of-red' },
+      });
+    const held = gate();
+    provider.next(async (_request, answer) => {
+      await held.opened;
+      await answer.json(200, { choices: [] });
+    });
+    const first = ask(one, 'm');
+    await waitFor(() => provider.chats.length === 1, 'it is at the provider');
+    const second = await ask(two, 'm').end();
+    expect([second.status, second.header('retry-after')]).toEqual([429, '1']);
+    expect(second.json['error']).toMatchObject({ code: 'consumer_busy' });
+    const waiting = ask(two, 'q');
+    await waitFor(async () => (await two.metrics()).sum('llm_proxy_queue_depth', {}) === 1, 'it waits');
+    expect(provider.chats).toHaveLength(1);
+    held.open();
+    expect((await first.end()).status).toBe(200);
+    expect((await waiting.end()).status).toBe(200);
+    expect(provider.mostAtOnce).toBe(1);
+    await waitFor(async () => (await ask(one, 'm').end()).status === 200, 'the place is free again');
   });
 
   it('affinity: a conversation goes on where another replica had it served', async () => {

@@ -18,14 +18,25 @@ type Reply = string | number | null | readonly Reply[];
 
 type Client = ReturnType<typeof newClient>;
 
-const CONNECT_MS = 2000;
+const CONNECT_MS = 750;
+const CONNECT_ANSWERS = 3;
 const FIRST_RETRY_MS = 50;
-const LAST_RETRY_MS = 500;
+const LAST_RETRY_MS = 250;
 const WATCH_MS = 250;
 /** Without other traffic. */
 const PING_MS = 1000;
 /** An answer that is out that long: whatever holds the connection open, nobody is there. */
 const HUNG_MS = 1000;
+
+/** For all that has to be said and answered until a connection can be used. */
+function connectMs(timeoutMs: number): number {
+  return Math.max(CONNECT_MS, CONNECT_ANSWERS * timeoutMs);
+}
+
+/** Whoever lost a Redis has spoken to it again that long after it is back, at the latest: also where nothing refused its tries. */
+export function longestReturnMs(timeoutMs: number): number {
+  return connectMs(timeoutMs) + LAST_RETRY_MS + timeoutMs;
+}
 
 /**
  * The one connection to Redis: commands and messages on the same socket, so that they come in the order in which things
@@ -137,22 +148,30 @@ export class RedisLink {
   }
 
   async #connect(): Promise<void> {
-    const client = newClient(this.options.url);
+    const limitMs = connectMs(this.options.timeoutMs);
+    const client = newClient(this.options.url, limitMs);
     this.#client = client;
+    // Trap: a frozen Redis lets its kernel accept connections; what is said on them is answered late, or never.
+    const late = setTimeout(() => this.#drop(client, 'it does not answer'), limitMs);
     client.on('error', (error: unknown) => this.#drop(client, shortReason(error)));
     client.on('end', () => this.#drop(client, 'the connection was closed'));
     try {
       await client.connect();
       const info = await this.#send((to) => to.sendCommand<Reply>(['INFO', 'cluster']), undefined, client);
       this.#clustered = String(info).includes('cluster_enabled:1');
-      for (const { text } of this.#scripts.values())
-        await this.#send((to) => to.sendCommand<Reply>(['SCRIPT', 'LOAD', text]), undefined, client);
+      await Promise.all(
+        Array.from(this.#scripts.values(), ({ text }) =>
+          this.#send((to) => to.sendCommand<Reply>(['SCRIPT', 'LOAD', text]), undefined, client),
+        ),
+      );
       await client.subscribe([...this.channels(this.#clustered)], (text: string, channel: string) =>
         this.listener.message(channel, text),
       );
     } catch (error) {
       this.#drop(client, shortReason(error));
       return;
+    } finally {
+      clearTimeout(late);
     }
     if (this.#client !== client || !client.isReady) return;
     this.#ready = client;
@@ -192,7 +211,7 @@ export class RedisLink {
   }
 }
 
-function newClient(url: string) {
+function newClient(url: string, connectTimeout: number) {
   return createClient({
     url,
     RESP: 3,
@@ -201,7 +220,7 @@ function newClient(url: string) {
     maintNotifications: 'disabled',
     // Its own timers would be one more for each command.
     commandOptions: { timeout: undefined },
-    socket: { reconnectStrategy: false, connectTimeout: CONNECT_MS },
+    socket: { reconnectStrategy: false, connectTimeout },
   });
 }
 

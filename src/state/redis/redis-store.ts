@@ -11,7 +11,7 @@ import type {
 import type { Pool, PooledLease, RestBooking, RestState } from '../shared-types.js';
 import { StateUnavailable } from '../state-unavailable.js';
 import { RedisKeys } from './redis-keys.js';
-import { RedisLink } from './redis-link.js';
+import { longestReturnMs, RedisLink } from './redis-link.js';
 import { eventOf, excessesOf, numberOf, partsOf, restStateOf } from './replies.js';
 
 export interface RedisStoreOptions {
@@ -52,6 +52,11 @@ export class RedisStore implements SharedStore {
   #listener: StoreListener | null = null;
   /** Of the Redis in which this replica was last enrolled; '' = never. */
   #epoch = '';
+
+  /** Others that knew an earlier Redis speak before a newcomer gets anything of this one. */
+  static newcomerMs(timeoutMs: number): number {
+    return longestReturnMs(timeoutMs);
+  }
 
   constructor(private readonly options: RedisStoreOptions) {
     this.#keys = new RedisKeys(options.prefix, false);

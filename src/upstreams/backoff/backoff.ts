@@ -1,3 +1,5 @@
+import { SlotPool } from '../concurrency/slot-pool.js';
+
 export interface BackoffOptions {
   /** No rest is longer. */
   readonly capMs: number;
@@ -51,7 +53,8 @@ export class Backoff {
   #afterTrial = false;
   /** The provider asked not to be bothered before. */
   #quietUntil = 0;
-  #trials = 0;
+  /** Of trials; how many there may be is for each {@link Recovery} to say, and for replicas that share the counter. */
+  readonly trialSlots = new SlotPool(Infinity);
   /** Null where nobody else counts this streak. */
   peers: BackoffPeers | null = null;
   readonly #restListeners: (() => void)[] = [];
@@ -68,7 +71,7 @@ export class Backoff {
 
   /** Trials under way, also those that began in an earlier rest. */
   get trials(): number {
-    return this.#trials;
+    return this.trialSlots.active;
   }
 
   /** Counts the rests: another number is another rest. */
@@ -119,14 +122,12 @@ export class Backoff {
 
   /** Takes a place for a trial where fewer than `places` are under way. */
   takeTrial(places: number): boolean {
-    if (this.#trials >= places) return false;
-    this.#trials++;
-    return true;
+    return this.trials < places && this.trialSlots.claim();
   }
 
   giveBackTrial(): void {
-    if (this.#trials === 0) throw new Error('the place of a trial was given back that nobody held');
-    this.#trials--;
+    if (this.trials === 0) throw new Error('the place of a trial was given back that nobody held');
+    this.trialSlots.release();
     this.wake();
   }
 

@@ -59,6 +59,11 @@ export class Recovery {
 
   /** Whether a trial may begin now. */
   trialOpen(now: number): boolean {
+    return this.backoff.trialSlots.free && this.trialDue(now);
+  }
+
+  /** Whether one might begin now if its place was this replica's to use. Without other replicas all places are. */
+  trialDue(now: number): boolean {
     return this.backoff.trials < this.places && this.opensMs(now) === 0;
   }
 

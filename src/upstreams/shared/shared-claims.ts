@@ -5,8 +5,11 @@ import type { SlotRooms } from '../concurrency/slot-rooms.js';
 import type { RoomWatcher } from '../concurrency/dispatcher.js';
 import type { SlotRoom } from '../concurrency/slot-room.js';
 import type { Waiter } from '../concurrency/waiter.js';
+import type { Backoff } from '../backoff/backoff.js';
 import type { Upstream } from '../upstream.js';
 import { RoomPursuit } from './room-pursuit.js';
+import { restNameOf } from './rest-name.js';
+import { SharedPlace } from './shared-place.js';
 import { SharedPool } from './shared-pool.js';
 import type { SharedSlots } from './shared-slots.js';
 import { type Want, wants } from './wants.js';
@@ -24,8 +27,13 @@ export class SharedClaims implements RoomWatcher {
     upstreams: Iterable<Upstream>,
     private readonly clock: Clock,
   ) {
+    const all = [...upstreams];
     const groups = new Map<SlotRoom, SharedPool>();
-    for (const upstream of upstreams) this.#add(upstream, groups);
+    const trials = trialsOf(all);
+    for (const upstream of all) {
+      const { backoff, recovery } = upstream;
+      this.#add(upstream, groups, (recovery === null ? null : trials.get(backoff)) ?? null);
+    }
     rooms.dispatcher.watcher = this;
     // Named first: a closure that is put on an object at once costs the collector dearly.
     const changed = () => this.#lookEverywhere();
@@ -46,9 +54,7 @@ export class SharedClaims implements RoomWatcher {
   ): Claim<C> | null | Promise<Claim<C> | null> {
     const { dispatcher } = this.rooms;
     const choice = waiter === null ? null : dispatcher.choice(waiter);
-    const wanted = wants(candidates, tried, this.clock.now(), choice).filter(({ upstream }) =>
-      this.slots.asks(upstream),
-    );
+    const wanted = wants(candidates, tried, this.clock.now(), choice).filter((want) => this.slots.asks(want));
     if (wanted.length === 0) return dispatcher.claim(candidates, tried, waiter);
     return this.#ask(wanted, candidates, tried, waiter);
   }
@@ -79,7 +85,7 @@ export class SharedClaims implements RoomWatcher {
     this.#pursuits.get(room)?.pursue();
   }
 
-  #add(upstream: Upstream, groups: Map<SlotRoom, SharedPool>): void {
+  #add(upstream: Upstream, groups: Map<SlotRoom, SharedPool>, trials: SharedPlace | null): void {
     const room = this.rooms.seatOf(upstream)?.room ?? null;
     const pools =
       upstream.slots.limit === Infinity ? [] : [new SharedPool(`u:${upstream.id}`, upstream.slots)];
@@ -90,14 +96,14 @@ export class SharedClaims implements RoomWatcher {
       groups.set(room, pool);
       pools.push(pool);
     }
-    if (pools.length === 0) return;
-    this.slots.add(upstream, pools);
-    const noted = room === null ? undefined : (groups.get(room) ?? own);
+    const place = pools.length === 0 ? null : new SharedPlace(upstream.slots, pools);
+    this.slots.add(upstream, place, trials);
+    const noted = room === null ? undefined : (groups.get(room) ?? own ?? trials?.pools[0]);
     if (room === null || noted === undefined || this.#pursuits.has(room)) return;
     const tools = {
       slots: this.slots,
       dispatcher: this.rooms.dispatcher,
-      now: () => this.clock.now(),
+      clock: this.clock,
       setAlarm: setNodeAlarm,
     };
     this.#pursuits.set(room, new RoomPursuit(room, noted, tools));
@@ -110,4 +116,17 @@ export class SharedClaims implements RoomWatcher {
   #woken(name: string, inMs: number): void {
     for (const pursuit of this.#pursuits.values()) if (pursuit.pool.name === name) pursuit.woken(inMs);
   }
+}
+
+/** The places of trials of each counter. Where its upstreams offer different numbers of them, the least is what is shared out. */
+function trialsOf(upstreams: readonly Upstream[]): ReadonlyMap<Backoff | null, SharedPlace> {
+  const places = new Map<Backoff | null, SharedPlace>();
+  for (const { backoff, config, recovery } of upstreams) {
+    const name = restNameOf(config);
+    if (backoff === null || recovery === null || name === null || places.has(backoff)) continue;
+    const alike = upstreams.flatMap((one) => (one.backoff === backoff ? (one.recovery?.places ?? []) : []));
+    const pool = new SharedPool(`t:${name}`, backoff.trialSlots, Math.min(...alike));
+    places.set(backoff, new SharedPlace(backoff.trialSlots, [pool]));
+  }
+  return places;
 }

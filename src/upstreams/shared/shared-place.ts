@@ -1,8 +1,7 @@
 import type { Lease } from '../lease.js';
-import type { Upstream } from '../upstream.js';
-import type { SharedPool } from './shared-pool.js';
+import type { Grantable, SharedPool } from './shared-pool.js';
 
-/** A slot that the store gave to this replica. */
+/** A slot, or the place of a trial, that the store gave to this replica. */
 export interface Permit {
   readonly id: string;
   /** When the store was last asked to keep it; monotonic. */
@@ -10,21 +9,26 @@ export interface Permit {
 }
 
 /**
- * What this replica has of one upstream whose slots, or whose group's, are shared. Permits of one upstream are all alike:
- * which of them an exchange runs on does not matter.
+ * What this replica has of one upstream whose slots, or whose group's, are shared, of the trials of one counter, or of one consumer. Its permits
+ * are all alike: which of them an exchange runs on does not matter.
  */
 export class SharedPlace {
   readonly permits: Permit[] = [];
   readonly leases = new Set<Lease>();
 
   constructor(
-    readonly upstream: Upstream,
+    private readonly slots: Grantable,
     readonly pools: readonly SharedPool[],
   ) {}
 
+  /** What runs on it. */
+  get active(): number {
+    return this.slots.active;
+  }
+
   /** Permits that nothing runs on. */
   get surplus(): number {
-    return this.permits.length - this.upstream.slots.active;
+    return this.permits.length - this.active;
   }
 
   add(permit: Permit): void {

@@ -1,9 +1,17 @@
 import type { Pool } from '../../state/shared-types.js';
-import type { SlotPool } from '../concurrency/slot-pool.js';
+
+/** What gives out as much as it is granted. */
+export interface Grantable {
+  readonly limit: number;
+  /** What is in use. */
+  readonly active: number;
+  /** See `SlotPool.grant`. */
+  grant(count: number, pausesCount: boolean): void;
+}
 
 /**
- * One limit that replicas share, as this one sees it: of an upstream or of a slot group. Owns what the {@link SlotPool} may
- * give out. Lives as long as the configuration.
+ * One limit that replicas share, as this one sees it: of an upstream, of a slot group, of trials, of a consumer. Owns what may be given
+ * out here. Lives as long as the configuration.
  */
 export class SharedPool implements Pool {
   readonly limit: number;
@@ -16,9 +24,12 @@ export class SharedPool implements Pool {
 
   constructor(
     readonly name: string,
-    private readonly slots: SlotPool,
+    private readonly slots: Grantable,
+    limit = slots.limit,
+    /** Without a store there is never less to use. */
+    private readonly least = 0,
   ) {
-    this.limit = slots.limit;
+    this.limit = limit;
     slots.grant(0, false);
   }
 
@@ -61,7 +72,7 @@ export class SharedPool implements Pool {
   shareOf(replicas: number): number {
     let excess = 0;
     for (const slots of this.#excesses.values()) excess += slots;
-    return Math.max(0, Math.floor(this.limit / Math.max(1, replicas)) - excess);
+    return Math.max(this.least, Math.floor(this.limit / Math.max(1, replicas)) - excess);
   }
 
   /** No more than what runs, and less with each that ends. */

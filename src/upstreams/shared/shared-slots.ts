@@ -1,128 +1,85 @@
 import type { Clock } from '../../common/time/clock.js';
-import { ignoreUnavailable, type SharedPart, type SharedState } from '../../state/shared-state.js';
-import type { ClaimAnswer, EnrolAnswer, RenewAnswer, WaitNote } from '../../state/shared-store.js';
-import type { Pool, PooledLease, StoreEvent } from '../../state/shared-types.js';
+import { ignoreUnavailable, type SharedState } from '../../state/shared-state.js';
+import type { ClaimAsk, WaitNote } from '../../state/shared-store.js';
+import type { Pool, PooledLease } from '../../state/shared-types.js';
 import type { Lease } from '../lease.js';
 import type { Upstream } from '../upstream.js';
 import { restNameOf } from './rest-name.js';
-import { type Permit, SharedPlace } from './shared-place.js';
+import type { SharedPlace } from './shared-place.js';
+import { type Asked, SharedPlaces } from './shared-places.js';
 import type { SharedPool } from './shared-pool.js';
 import type { SlotKeeper } from './slot-keeper.js';
 import type { Want } from './wants.js';
-
-/** What came of asking the store. */
-export interface Asked {
-  readonly got: 'used' | 'given back' | 'nothing';
-  /** When it is worth asking again at the soonest. */
-  readonly againMs: number | null;
-}
-
-const NOTHING: Asked = { got: 'nothing', againMs: null };
 
 /** A lease that could not be renewed for that part of its time is as good as lost. */
 const STRICT_PART = 0.8;
 
 /**
- * The slots that this replica has of limits which all replicas share: gets them from the store, gives them back, has them
- * renewed. Who uses them is decided by `pick` and the dispatcher, which see them as free slots. Lives as long as the
- * service.
+ * The slots, and the places of trials, that this replica has of upstreams which all replicas use. `pick` and the dispatcher decide
+ * who uses them, and see them as free slots. Lives as long as the service; owns the watch over leases that are not renewed.
  */
-export class SharedSlots implements SharedPart, SlotKeeper {
-  readonly #places = new Map<Upstream, SharedPlace>();
-  readonly #pools = new Map<string, SharedPool>();
+export class SharedSlots extends SharedPlaces implements SlotKeeper {
+  readonly #slots = new Map<Upstream, SharedPlace>();
+  /** Upstreams that share a counter share it. */
+  readonly #trials = new Map<Upstream, SharedPlace>();
   /** What probes hold of groups. */
   readonly #probes = new Set<PooledLease>();
-  #numbers = 0;
   #strictWatch: NodeJS.Timeout | null = null;
-  /** Told when slots may be had that could not be had before. */
-  onChange: (() => void) | null = null;
-  /** Told when the store has gone. */
-  onLost: (() => void) | null = null;
-  onWake: ((pool: string, inMs: number) => void) | null = null;
 
-  constructor(
-    private readonly state: SharedState,
-    private readonly clock: Clock,
-  ) {
-    state.join(this);
+  constructor(state: SharedState, clock: Clock) {
+    super(state, clock, '');
     if (state.onError !== 'strict') return;
     this.#strictWatch = setInterval(() => this.#revokeStale(), state.leaseMs / 15);
     this.#strictWatch.unref();
   }
 
-  /** Called once for each upstream that has a limit, its own or a group's. */
-  add(upstream: Upstream, pools: readonly SharedPool[]): void {
-    this.#places.set(upstream, new SharedPlace(upstream, pools));
-    for (const pool of pools) this.#pools.set(pool.name, pool);
-    upstream.keeper = this;
+  /** Called once for each upstream: `slots` of its own, null where it has no limit, its own or a group's; `trials` likewise. */
+  add(upstream: Upstream, slots: SharedPlace | null, trials: SharedPlace | null): void {
+    if (slots !== null) this.#slots.set(upstream, slots);
+    if (trials !== null) this.#trials.set(upstream, trials);
+    for (const place of [slots, trials]) {
+      if (place === null) continue;
+      this.addPlace(place);
+      upstream.keeper = this;
+    }
   }
 
   close(): void {
     if (this.#strictWatch !== null) clearInterval(this.#strictWatch);
   }
 
-  /** Whether slots of it come from the store at this moment. */
-  asks(upstream: Upstream): boolean {
-    return this.state.ok && this.#places.has(upstream);
+  /** Whether what is wanted comes from the store at this moment. */
+  asks(want: Want): boolean {
+    return this.state.ok && this.#placesFor(want).length > 0;
   }
 
-  /**
-   * One round trip: the first of these that is free anywhere. `use` takes it in the same step in which it came, so that
-   * no other answer comes between; what it does not take is given back.
-   */
+  /** See {@link SharedPlaces.request}. */
   async ask(wanted: readonly Want[], waits: readonly WaitNote[], use: () => void): Promise<Asked> {
-    const asked = wanted.flatMap(({ trial, upstream }) => {
-      const place = this.#places.get(upstream);
-      return place === undefined ? [] : [{ place, trial }];
+    const asked = wanted.flatMap((want) => {
+      const places = this.#placesFor(want);
+      return places.length === 0 ? [] : [{ places, ask: this.#askFor(want) }];
     });
-    if (!this.state.ok || asked.length === 0) return NOTHING;
-    const id = this.#newId();
-    const sentAt = this.clock.now();
-    let answer: ClaimAnswer;
-    try {
-      answer = await this.state.store.claim(
-        id,
-        asked.map(({ place, trial }) => ({
-          pools: place.pools.map((pool) => ({ pool, held: pool.inHand })),
-          rest: trial ? null : restNameOf(place.upstream.config),
-        })),
-        waits,
-      );
-    } catch (error) {
-      ignoreUnavailable(error);
-      return NOTHING;
-    }
-    const { granted, heldBackMs, lapseMs } = answer;
-    const place = granted === null ? undefined : asked[granted]?.place;
-    if (place === undefined) return { got: 'nothing', againMs: heldBackMs > 0 ? heldBackMs : lapseMs };
-    const permit: Permit = { id, renewedAt: sentAt };
-    // Lost meanwhile: whatever is not told when it is back is struck out there.
-    if (!this.state.ok) return NOTHING;
-    place.add(permit);
-    use();
-    if (place.surplus <= 0) return { got: 'used', againMs: null };
-    const surplus = place.takeOut();
-    if (surplus !== null) this.#tellRelease(place, surplus, 0);
-    return { got: 'given back', againMs: null };
+    return await this.request(asked, waits, use);
   }
 
   took(lease: Lease): void {
-    this.#places.get(lease.upstream)?.leases.add(lease);
+    this.#slots.get(lease.upstream)?.leases.add(lease);
   }
 
   givesBack(lease: Lease): void {
-    const place = this.#places.get(lease.upstream);
-    if (place === undefined) return;
-    place.leases.delete(lease);
+    const { upstream } = lease;
+    const place = this.#slots.get(upstream);
+    place?.leases.delete(lease);
     // Without a store a slot stays with who holds it, for the next.
     if (!this.state.ok) return;
-    const permit = place.takeOut();
-    if (permit !== null) this.#tellRelease(place, permit, lease.upstream.config.settleMs);
+    if (place !== undefined) this.giveBack(place, upstream.config.settleMs);
+    const trials = lease.trial ? this.#trials.get(upstream) : undefined;
+    if (trials !== undefined) this.giveBack(trials, 0);
   }
 
   /** The slot of a group for a background probe, while nothing runs there at any replica. Null: not now. */
   async holdForProbe(pool: SharedPool, pauseMs: number): Promise<(() => void) | null> {
-    const id = this.#newId();
+    const id = this.newId();
     const alone: Pool = { name: pool.name, limit: 1 };
     try {
       const { store } = this.state;
@@ -140,111 +97,33 @@ export class SharedSlots implements SharedPart, SlotKeeper {
     };
   }
 
-  /** Nothing is served without the store. */
-  get rejecting(): boolean {
-    return this.state.rejecting;
+  override leases(): readonly PooledLease[] {
+    return [...super.leases(), ...this.#probes];
   }
 
-  /** Whether the store decides at this moment. */
-  get ok(): boolean {
-    return this.state.ok;
+  protected override lapsed(place: SharedPlace, count: number): void {
+    if (this.state.onError === 'strict') this.#revoke(place, count);
   }
 
-  forget(pools: readonly SharedPool[]): void {
-    if (this.state.ok && pools.length > 0) this.state.store.forget(pools).catch(ignoreUnavailable);
+  /** What a request asks for: slots of the upstream and its group, and the place of a trial where it is one. */
+  #placesFor({ trial, upstream }: Want): SharedPlace[] {
+    const slots = this.#slots.get(upstream);
+    const trials = trial ? this.#trials.get(upstream) : undefined;
+    return [slots, trials].filter((place) => place !== undefined);
   }
 
-  pool(name: string): SharedPool | undefined {
-    return this.#pools.get(name);
-  }
-
-  // ---- the life of the store
-
-  leases(): readonly PooledLease[] {
-    const ofPlaces = [...this.#places.values()].flatMap(({ permits, pools }) =>
-      permits.map(({ id }) => ({ id, pools: pools.map((pool) => ({ pool, held: pool.inHand })) })),
-    );
-    return [...ofPlaces, ...this.#probes];
-  }
-
-  pools(): readonly Pool[] {
-    return [...this.#pools.values()];
-  }
-
-  enrolling(): void {
-    const now = this.clock.now();
-    for (const { permits, upstream } of this.#places.values()) {
-      permits.length = Math.min(permits.length, upstream.slots.active);
-      while (permits.length < upstream.slots.active) permits.push({ id: this.#newId(), renewedAt: now });
-    }
-    for (const pool of this.#pools.values()) pool.freeze();
-  }
-
-  joined({ excesses }: EnrolAnswer): void {
-    for (const pool of this.#pools.values()) {
-      pool.told();
-      pool.forgetExcesses();
-    }
-    const now = this.clock.now();
-    for (const place of this.#places.values()) {
-      for (const permit of place.permits) permit.renewedAt = now;
-      // What ended on the way.
-      while (place.permits.length > place.upstream.slots.active) {
-        const permit = place.permits.pop();
-        if (permit !== undefined) this.#tellRelease(place, permit, 0);
-      }
-    }
-    for (const { pool, replica, slots } of excesses) this.#pools.get(pool)?.heard(replica, slots);
-    this.onChange?.();
-  }
-
-  renewed({ lost }: RenewAnswer, sentAt: number): void {
-    const gone = new Set(lost);
-    for (const place of this.#places.values()) {
-      let revoked = 0;
-      for (const permit of place.permits) {
-        permit.renewedAt = Math.max(permit.renewedAt, sentAt);
-        if (gone.has(permit.id)) revoked++;
-      }
-      if (this.state.onError === 'strict') this.#revoke(place, revoked);
-    }
-  }
-
-  lost(): void {
-    for (const pool of this.#pools.values()) {
-      if (this.state.onError === 'local' && this.state.replicas > 0) pool.keep();
-      else pool.shut();
-    }
-    this.onLost?.();
-  }
-
-  alone(): void {
-    if (this.state.onError !== 'local' || this.state.replicas === 0) return;
-    for (const pool of this.#pools.values()) pool.share(this.state.replicas);
-    this.onChange?.();
-  }
-
-  happened(event: StoreEvent): void {
-    if (event.kind === 'excess') this.#pools.get(event.pool)?.heard(event.replica, event.slots);
-    else if (event.kind === 'gone') for (const pool of this.#pools.values()) pool.heard(event.replica, 0);
-    else if (event.kind === 'wake') this.onWake?.(event.pool, event.inMs);
-  }
-
-  // ---- own
-
-  #newId(): string {
-    return `${this.state.store.replica}:${++this.#numbers}`;
-  }
-
-  #tellRelease({ pools }: SharedPlace, { id }: Permit, pauseMs: number): void {
-    const lease = { id, pools: pools.map((pool) => ({ pool, held: pool.inHand })) };
-    // Where this is not heard the lease lapses.
-    this.state.store.release(lease, pauseMs).catch(ignoreUnavailable);
+  #askFor({ trial, upstream }: Want): ClaimAsk {
+    const pools = (this.#slots.get(upstream)?.pools ?? []).map((pool) => ({ pool, held: pool.inHand }));
+    if (!trial) return { pools, rest: restNameOf(upstream.config) };
+    const limit = upstream.recovery?.places ?? 0;
+    const trials = this.#trials.get(upstream)?.pools ?? [];
+    const places = trials.map(({ inHand, name }) => ({ pool: { name, limit }, held: inHand }));
+    return { pools: [...pools, ...places], rest: null };
   }
 
   #revokeStale(): void {
     const before = this.clock.now() - this.state.leaseMs * STRICT_PART;
-    for (const place of this.#places.values()) {
+    for (const place of this.places) {
       const stale = place.permits.filter(({ renewedAt }) => renewedAt < before).length;
       this.#revoke(place, stale);
     }

@@ -6,8 +6,6 @@ import { GatewayMetrics } from '../../observability/metrics/gateway.metrics.js';
 import { SHARED_STATE, SharedState } from '../../state/shared-state.js';
 
 const LEASE_MS = 15_000;
-/** Others that knew an earlier Redis come back within their longest retry, and speak before a newcomer. */
-const NEWCOMER_MS = 1000;
 const PATIENCE_MS = 2000;
 
 /** What replicas share, where they share anything: with `store: memory` not a line of it is loaded. */
@@ -22,7 +20,8 @@ const PATIENCE_MS = 2000;
         if (redis === null) return null;
         const { RedisStore } = await import('../../state/redis/redis-store.js');
         const { onError, prefix, timeoutMs, url } = redis;
-        const store = new RedisStore({ url, prefix, timeoutMs, leaseMs: LEASE_MS, newcomerMs: NEWCOMER_MS });
+        const newcomerMs = RedisStore.newcomerMs(timeoutMs);
+        const store = new RedisStore({ url, prefix, timeoutMs, leaseMs: LEASE_MS, newcomerMs });
         const state = new SharedState({
           store,
           clock: monotonicClock,
