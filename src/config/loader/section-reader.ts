@@ -34,7 +34,7 @@ export class SectionReader {
         setOwn(section as PlainObject, key, given);
       }
     }
-    this.#validate(section, settings, value, path);
+    this.#validate(section, Section, value, path);
     this.#readInner(section as PlainObject, settings, path);
     return section;
   }
@@ -55,14 +55,9 @@ export class SectionReader {
 
   // class-validator finds a class's rules through `object.constructor`, which a key of the file could replace: so
   // unknown keys never reach the instance, and its own whitelist has nothing left to do.
-  #validate(
-    section: object,
-    settings: ReadonlyMap<string, SettingOptions>,
-    raw: PlainObject,
-    path: ConfigPath,
-  ): void {
-    for (const property of failedKeys(section)) {
-      const setting = settings.get(property);
+  #validate(section: object, Section: SectionClass, raw: PlainObject, path: ConfigPath): void {
+    for (const property of failedKeys(section, Section)) {
+      const setting = settingsOf(Section).get(property);
       if (setting === undefined) continue;
       const here = [...path, property];
       const value = (section as PlainObject)[property];
