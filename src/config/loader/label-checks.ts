@@ -47,11 +47,12 @@ export function checkSelectors(entries: Entries, findings: Findings): void {
     select(section.select as Partial<Record<Kind, unknown>>, (at, message) =>
       findings.warning(['routes', index, ...at], message),
     );
-  for (const { section, warning } of entries.consumers ?? []) {
-    select(section.select as Partial<Record<Kind, unknown>>, warning);
+  for (const entry of entries.consumers ?? []) {
+    const { section } = entry;
+    select(section.select as Partial<Record<Kind, unknown>>, (at, message) => entry.warning(at, message));
     for (const [i, key] of (section.keys ?? []).entries())
       select(key?.select as Partial<Record<Kind, unknown>>, (at, message) =>
-        warning(['keys', i, ...at], message),
+        entry.warning(['keys', i, ...at], message),
       );
   }
 }

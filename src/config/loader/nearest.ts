@@ -22,7 +22,19 @@ export function nearest(word: string, known: Iterable<string>): Nearest | null {
     bestDistance = distance;
   }
   if (best === null) return null;
-  return { word: best, close: bestDistance <= Math.max(1, Math.floor(wanted.length / 3)) };
+  if (bestDistance <= Math.max(1, Math.floor(wanted.length / 3))) return { word: best, close: true };
+  return { word: longerOrShorter(wanted, known) ?? best, close: false };
+}
+
+/** `prio` for `priority`, `quotas_of_day` for `quota`. */
+function longerOrShorter(wanted: string, known: Iterable<string>): string | null {
+  const LEAST = 3;
+  for (const candidate of known) {
+    const other = plain(candidate);
+    const [short, long] = other.length < wanted.length ? [other, wanted] : [wanted, other];
+    if (short.length >= LEAST && long.startsWith(short)) return candidate;
+  }
+  return null;
 }
 
 function plain(word: string): string {

@@ -18,6 +18,8 @@ export class SectionReader {
   constructor(
     private readonly findings: Findings,
     private readonly environment: Environment,
+    /** What one line of another file is, whose number is the first step of each path; null in the file itself. */
+    private readonly line: string | null = null,
   ) {}
 
   read<T extends object>(Section: new () => T, value: PlainObject, path: ConfigPath): T {
@@ -107,10 +109,11 @@ export class SectionReader {
 
   #unknownKey(Section: SectionClass, key: string, path: ConfigPath): void {
     const known = [...settingsOf(Section).keys()];
+    const inside = this.line === null ? path : path.slice(1);
     const place =
-      path.length === 0
-        ? 'the top level'
-        : formatPath(path.map((step) => (typeof step === 'number' ? 0 : step)));
+      inside.length === 0
+        ? (this.line ?? 'the top level')
+        : formatPath(inside.map((step) => (typeof step === 'number' ? 0 : step)));
     const where = place.replaceAll('[0]', '[]');
     const similar = nearest(key, known);
     const elsewhere = similar?.close === true ? [] : placesOf(key);

@@ -27,16 +27,20 @@ describe('failedKeys', () => {
     (_, Section) => {
       const keys = [...settingsOf(Section).keys()];
       fc.assert(
-        fc.property(fc.dictionary(fc.constantFrom('id', ...keys), anything), fc.boolean(), (values, examples) => {
-          const section = new Section();
-          if (examples)
-            for (const [key, { example }] of settingsOf(Section))
-              setOwn(section as Record<string, unknown>, key, example);
-          else
-            for (const key of Object.keys(values))
-              setOwn(section as Record<string, unknown>, key, values[key]);
-          expect(failedKeys(section, Section)).toEqual(failedByValidator(section));
-        }),
+        fc.property(
+          fc.dictionary(fc.constantFrom('id', ...keys), anything),
+          fc.boolean(),
+          (values, examples) => {
+            const section = new Section();
+            if (examples)
+              for (const [key, { example }] of settingsOf(Section))
+                setOwn(section as Record<string, unknown>, key, example);
+            else
+              for (const key of Object.keys(values))
+                setOwn(section as Record<string, unknown>, key, values[key]);
+            expect(failedKeys(section, Section)).toEqual(failedByValidator(section));
+          },
+        ),
         { numRuns: 60 },
       );
     },
