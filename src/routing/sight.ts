@@ -53,14 +53,15 @@ export class Sight {
     return { ...plan, maxAttempts, candidates: this.#ordered(plan.candidates) };
   }
 
-  #work(model: ModelRoute, named: boolean): ModelRoute | null {
-    if (named && !allHold(this.selectors.models, model.model.labels)) return null;
-    return model.only((candidate) => this.#sees(candidate));
-  }
-
-  #sees({ upstream }: Candidate): boolean {
+  /** Whether the route and the selectors of upstreams leave this one. */
+  sees({ upstream }: Candidate): boolean {
     if (this.#bound?.has(upstream.id) === false) return false;
     return allHold(this.selectors.upstreams, upstream.config.labels);
+  }
+
+  #work(model: ModelRoute, named: boolean): ModelRoute | null {
+    if (named && !allHold(this.selectors.models, model.model.labels)) return null;
+    return model.only((candidate) => this.sees(candidate));
   }
 
   /** By priority, low first; inside one by chance where any has a weight, else as the model says. */
