@@ -1,3 +1,5 @@
+import { QuoteSearch } from './quote-search.js';
+
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 const COLON = 0x3a;
@@ -9,6 +11,8 @@ const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 const SPACE = 0x20;
 
+/** A search costs about as much as looking at this many bytes here. */
+const NEAR_BYTES = 16;
 /** Of a longer text only this much is told. */
 const TEXT_LIMIT_BYTES = 4096;
 /** What is deeper is passed over; a request cannot be. */
@@ -39,6 +43,7 @@ interface Frame<C> {
  */
 export class JsonWalk<C> {
   readonly #frames: Frame<C>[] = [];
+  readonly #search = new QuoteSearch();
   #inString = false;
   #escaped = false;
   /** In an object: the next string is a name. */
@@ -63,6 +68,7 @@ export class JsonWalk<C> {
       this.#token(chunk[at] as number);
       at++;
     }
+    this.#search.release();
   }
 
   #token(byte: number): void {
@@ -115,25 +121,43 @@ export class JsonWalk<C> {
 
   /** @returns where to go on */
   #string(chunk: Buffer, from: number): number {
-    let at = from;
+    const quote = this.#closingQuote(chunk, from);
+    const end = quote < 0 ? chunk.length : quote;
+    const room = TEXT_LIMIT_BYTES - this.#text.length;
+    if (room > 0) this.#text += chunk.toString('latin1', from, Math.min(end, from + room));
+    if (quote < 0) return end;
+    this.#inString = false;
+    this.#end(decoded(this.#text));
+    return quote + 1;
+  }
+
+  /** -1 where the string goes on in the next chunk. Each byte is seen a fixed number of times. */
+  #closingQuote(chunk: Buffer, from: number): number {
+    const to = chunk.length;
+    let i = this.#escaped ? from + 1 : from;
     for (;;) {
-      const quote = chunk.indexOf(QUOTE, at);
-      const end = quote < 0 ? chunk.length : quote;
-      let slashes = 0;
-      while (end - 1 - slashes >= at && chunk[end - 1 - slashes] === BACKSLASH) slashes++;
-      // Those that reach back to the start join what stood before it.
-      const escaped = (slashes % 2 === 1) !== (slashes === end - at && this.#escaped);
-      const room = TEXT_LIMIT_BYTES - this.#text.length;
-      if (room > 0) this.#text += chunk.toString('latin1', at, Math.min(end, at + room));
-      this.#escaped = quote < 0 && escaped;
-      if (quote < 0) return end;
-      if (!escaped) {
-        this.#inString = false;
-        this.#end(decoded(this.#text));
-        return quote + 1;
+      const near = Math.min(i + NEAR_BYTES, to);
+      while (i < near) {
+        const byte = chunk[i];
+        if (byte === QUOTE) {
+          this.#escaped = false;
+          return i;
+        }
+        i += byte === BACKSLASH ? 2 : 1;
       }
-      if (this.#text.length < TEXT_LIMIT_BYTES) this.#text += '"';
-      at = quote + 1;
+      if (i >= to) {
+        this.#escaped = i > to;
+        return -1;
+      }
+      const quote = this.#search.next(chunk, i, to);
+      let even = quote;
+      while (even > i && chunk[even - 1] === BACKSLASH) even--;
+      const escaped = (quote - even) % 2 === 1;
+      if (quote === to || !escaped) {
+        this.#escaped = escaped;
+        return quote === to ? -1 : quote;
+      }
+      i = quote + 1;
     }
   }
 
