@@ -92,7 +92,7 @@ describe('IssuedIds', () => {
     [{ input: [{ type: 'image_generation_call', id: 'msg_1', status: 'completed', result: null }] }],
     [{ input: [{ type: 'reasoning', id: 'rs_1', summary: [] }] }],
     [{ input: [{ type: 'reasoning', id: 'rs_1', summary: [], content: [], encrypted_content: null }] }],
-    [{ input: [{ type: 'message', id: 'msg_1', role: 'assistant', content: [] }] }],
+    [{ input: [{ type: 'message', id: 'msg_1', role: 'assistant', content: null }] }],
     [{ input: [{ type: 'web_search_call', id: 'msg_1', status: 'completed' }] }],
     [{ input: [{ type: null, role: null, id: 'msg_1' }] }],
   ])('%j is pinned to the upstream that issued it, and not there for anybody else', (body) => {
@@ -122,6 +122,9 @@ describe('IssuedIds', () => {
       },
     ],
     [{ input: [{ type: 'image_generation_call', id: 'ig_9', result: 'aGk=' }] }],
+    [{ input: [{ type: 'message', id: 'msg_9', role: 'assistant', content: [] }] }],
+    [{ input: [{ id: 'msg_9', role: 'assistant', content: '' }] }],
+    [{ input: [{ type: 'web_search_call', id: 'ws_9', status: 'completed', action: {} }] }],
     [
       {
         input: [{ type: 'function_call', id: 'fc_9', call_id: 'c', name: 'f', arguments: '{"file_id":"x"}' }],

@@ -54,6 +54,8 @@ export class IssuedIds {
    * is no id at all: who knows what a provider makes of it.
    */
   pinnedUpstream(body: JsonDocument, consumer: Consumer | null, closed: boolean): Pinned | null {
+    // Without consumers nothing is refused, so nothing is looked for before anything is known.
+    if (!closed && this.#issues.size === 0) return null;
     let pinned: Pinned | null = null;
     for (const { id, param } of namedIn(body)) {
       if (id === null) {

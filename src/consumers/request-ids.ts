@@ -19,6 +19,12 @@ const FREE_FORM: ReadonlySet<string> = new Set([
 /** Members that alone make no item. */
 const BARE: ReadonlySet<string> = new Set(['id', 'type', 'role', 'status']);
 
+/** What a member holds: null, an empty text or list, or something. */
+type Content = typeof ABSENT | typeof EMPTY | typeof FILLED;
+const ABSENT = 0;
+const EMPTY = 1;
+const FILLED = 2;
+
 type Place =
   | 'outside'
   | 'body'
@@ -47,18 +53,19 @@ interface Inside {
 class ItemNotes {
   readonly ids: (string | null)[] = [];
   readonly #types = new Set<string>();
-  readonly #filled = new Map<string, boolean>();
+  readonly #members = new Map<string, Content>();
   #role = false;
 
   value(key: string, value: WalkValue): void {
     if (key === 'id' && value !== null) this.ids.push(value ?? null);
     if (key === 'type' && typeof value === 'string') this.#types.add(value);
     if (key === 'role' && typeof value === 'string') this.#role = true;
-    this.note(key, value !== null && value !== '');
+    this.note(key, value === null ? ABSENT : value === '' ? EMPTY : FILLED);
   }
 
-  note(key: string, filled: boolean): void {
-    this.#filled.set(key, filled && this.#filled.get(key) !== false);
+  note(key: string, content: Content): void {
+    const known = this.#members.get(key) ?? FILLED;
+    this.#members.set(key, content < known ? content : known);
   }
 
   /** Whether a provider would look the item up by its id, for it does not come with its content. */
@@ -67,11 +74,11 @@ class ItemNotes {
     if (types.has('item_reference') || (types.size === 0 && !this.#role)) return true;
     if (types.has('image_generation_call')) return !this.#has('result');
     if (types.has('reasoning')) return !this.#has('encrypted_content') && !this.#has('content');
-    return ![...this.#filled].some(([key, filled]) => filled && !BARE.has(key));
+    return ![...this.#members].some(([key, content]) => content !== ABSENT && !BARE.has(key));
   }
 
   #has(key: string): boolean {
-    return this.#filled.get(key) === true;
+    return this.#members.get(key) === FILLED;
   }
 }
 
@@ -112,7 +119,7 @@ class NamedIds implements WalkVisitor<Inside> {
   }
 
   close({ item, memberOf, key, filled }: Inside): void {
-    memberOf?.note(key, filled);
+    memberOf?.note(key, filled ? FILLED : EMPTY);
     if (item?.isReference === true) for (const id of item.ids) this.named.push({ id, param: 'input' });
   }
 
