@@ -273,6 +273,12 @@ describe('IssuedIds', () => {
     expect(ask(known(), body, null, false)).not.toMatch(/invalid_id/);
   });
 
+  it('looks no further than the first id that is not there', () => {
+    const body = `{"input":[{"id":"theirs"},{"id":["x"]}]}`;
+    expect(ask(known(), body)).toBe('previous_response_not_found input');
+    expect(ask(known(), '{"input":[{"id":["x"]},{"id":"theirs"}]}')).toBe('invalid_id input');
+  });
+
   it('refuses what lives at two upstreams at once', () => {
     const issued = known();
     issued.learn(idsIn({ id: 'resp_2' }), red, 'b');

@@ -2,7 +2,7 @@ import { previousResponseNotFound, unreadableId } from '../common/errors/access-
 import type { GatewayError } from '../common/errors/gateway-error.js';
 import type { JsonDocument } from '../common/json/json-document.js';
 import type { Consumer } from '../contracts/consumer.js';
-import { namedIn } from './request-ids.js';
+import { visitNamed } from './request-ids.js';
 
 /** Enough for a day of a busy team; what is older is asked for rarely, and is then not found. */
 const LIMIT = 50_000;
@@ -56,25 +56,25 @@ export class IssuedIds {
   pinnedUpstream(body: JsonDocument, consumer: Consumer | null, closed: boolean): Pinned | null {
     // Without consumers nothing is refused, so nothing is looked for before anything is known.
     if (!closed && this.#issues.size === 0) return null;
-    let pinned: Pinned | null = null;
-    for (const { id, param } of namedIn(body)) {
+    const found: { pinned: Pinned | null } = { pinned: null };
+    visitNamed(body, ({ id, param }) => {
       if (id === null) {
         if (closed) throw unreadableId(param);
-        continue;
+        return;
       }
-      const notFound = () => previousResponseNotFound(param);
       const issue = this.#issues.get(id);
       if (issue === undefined) {
-        if (closed) throw notFound();
-        continue;
+        if (closed) throw previousResponseNotFound(param);
+        return;
       }
-      if (closed && issue.consumer !== (consumer?.id ?? null)) throw notFound();
+      if (closed && issue.consumer !== (consumer?.id ?? null)) throw previousResponseNotFound(param);
       // What lives at two providers cannot be named in one request.
-      if (pinned !== null && pinned.upstream !== issue.upstream) throw notFound();
-      pinned = { upstream: issue.upstream, notFound };
+      if (found.pinned !== null && found.pinned.upstream !== issue.upstream)
+        throw previousResponseNotFound(param);
+      found.pinned ??= { upstream: issue.upstream, notFound: () => previousResponseNotFound(param) };
       this.#issues.delete(id);
       this.#issues.set(id, issue);
-    }
-    return pinned;
+    });
+    return found.pinned;
   }
 }

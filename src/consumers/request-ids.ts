@@ -84,18 +84,17 @@ class ItemNotes {
 
 /**
  * What a request to `/responses` names that lives at a provider: `previous_response_id`, `conversation`, files, containers
- * and items. Schemas, definitions of functions, `metadata` and texts may hold the same words and name nothing.
+ * and items. Schemas, definitions of functions, `metadata` and texts may hold the same words and name nothing. What `visit`
+ * throws ends it.
  */
-export function namedIn(body: JsonDocument): NamedId[] {
-  const visitor = new NamedIds();
-  const walk = new JsonWalk(visitor, inside('outside'));
+export function visitNamed(body: JsonDocument, visit: (named: NamedId) => void): void {
+  const walk = new JsonWalk(new NamedIds(visit), inside('outside'));
   for (const part of body.parts()) walk.feed(part);
-  return visitor.named;
 }
 
-/** Owns what it found; lives for one body. */
+/** Tells what it finds at once and keeps nothing: a body may name millions. Lives for one body. */
 class NamedIds implements WalkVisitor<Inside> {
-  readonly named: NamedId[] = [];
+  constructor(private readonly visit: (named: NamedId) => void) {}
 
   open(kind: 'object' | 'array', key: string, around: Inside): Inside {
     around.filled = true;
@@ -120,16 +119,16 @@ class NamedIds implements WalkVisitor<Inside> {
 
   close({ item, memberOf, key, filled }: Inside): void {
     memberOf?.note(key, filled ? FILLED : EMPTY);
-    if (item?.isReference === true) for (const id of item.ids) this.named.push({ id, param: 'input' });
+    if (item?.isReference === true) for (const id of item.ids) this.visit({ id, param: 'input' });
   }
 
   #name(param: string, value: WalkValue): void {
-    if (value !== null) this.named.push({ id: value ?? null, param });
+    if (value !== null) this.visit({ id: value ?? null, param });
   }
 
   /** What an id cannot be. */
   #odd(param: string): Place {
-    this.named.push({ id: null, param });
+    this.visit({ id: null, param });
     return 'free';
   }
 
