@@ -46,12 +46,17 @@ export const goals = {
   mixed: { first: [], goal: [check('us', 'splice', 1.3)], seen: '–' },
   start: {
     first: [check('us', 'nest-empty', 1.5)],
-    goal: [check('us', 'nest-empty', 1.15)],
+    goal: [check('us', 'nest-empty', 1.15), check('us-consumers', 'us', 3)],
     seen: 'Fastify 600 · Nest 1,240',
   },
   'big-config': {
     first: [check('us', 'us-small', 1.1)],
     goal: [check('us', 'us-small', 1.03)],
+    seen: 'must not grow',
+  },
+  consumers: {
+    first: [check('us', 'us-one', 1.1)],
+    goal: [check('us', 'us-one', 1.05)],
     seen: 'must not grow',
   },
   session: { first: [], goal: [check('us', 'us-off', 2.0)], seen: '–' },

@@ -11,12 +11,18 @@ const MAX_ERROR_SAMPLES = 5;
 const CONNECTS_AT_ONCE = 100;
 
 /** One request as a single buffer; a head per target, because the port stands in it. */
-export function buildRequest({ port, path = '/v1/chat/completions', headers = {}, body }) {
+export function buildRequest({
+  port,
+  path = '/v1/chat/completions',
+  headers = {},
+  key = 'client-key',
+  body,
+}) {
   const bytes = Buffer.isBuffer(body) ? body : Buffer.from(body);
   const extra = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   const head =
     `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\ncontent-type: application/json\r\n` +
-    `accept: */*\r\nauthorization: Bearer client-key\r\nuser-agent: bench\r\n${extra.join('')}` +
+    `accept: */*\r\nauthorization: Bearer ${key}\r\nuser-agent: bench\r\n${extra.join('')}` +
     `content-length: ${bytes.length}\r\n\r\n`;
   return Buffer.concat([Buffer.from(head), bytes]);
 }

@@ -1,5 +1,7 @@
 // The configuration files of the proxy under test. JSON is YAML, so no library is needed to write them.
+import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 
 const SLOTS = 20_000;
 
@@ -56,6 +58,33 @@ export function big({ upstream, providers = 10, upstreams = 2000, models = 10_00
   };
 }
 
+/**
+ * The standard file with `count` consumers of five keys each in a file of their own, and the keys of those that ask, spread
+ * over all. As in a company, a hundred selectors are shared by all of them.
+ */
+export function consumers({ upstream, count, asking = 1, keysEach = 5 }) {
+  const keyOf = (consumer, key) => `bench-client-key-${String(consumer).padStart(5, '0')}-${key}`;
+  const base = standard({ upstream });
+  return {
+    config: {
+      ...base,
+      upstreams: base.upstreams.map((entry) => ({ ...entry, labels: { region: 'eu' } })),
+      consumers: range(count).map((i) => ({
+        id: `team-${i}`,
+        labels: { team: `t${i % 50}` },
+        select: { models: `sys/model!=hidden-${i % 100}`, upstreams: 'region in (eu, local)' },
+        max_concurrency: 1000,
+        keys: range(keysEach).map((k) => ({
+          id: `key-${k}`,
+          sha256: createHash('sha256').update(keyOf(i, k)).digest('hex'),
+          labels: { env: k % 2 === 0 ? 'test' : 'prod' },
+        })),
+      })),
+    },
+    keys: range(asking).map((i) => keyOf(Math.floor((i * count) / asking), i % keysEach)),
+  };
+}
+
 /** Without backoff, so that every request meets the first upstream's 503 again. */
 export function failover({ origin }) {
   const provider = (id, mode) => ({
@@ -77,9 +106,15 @@ export function failover({ origin }) {
   };
 }
 
-export function writeConfig(path, config, port) {
+/** Consumers go into a file beside it, one a line. */
+export function writeConfig(path, { consumers: callers, ...config }, port) {
   const server = { host: '127.0.0.1', port, body_limit: '64MiB' };
-  writeFileSync(path, `${JSON.stringify({ server, ...config }, null, 2)}\n`);
+  const rest = callers === undefined ? {} : { consumers_file: './consumers.jsonl' };
+  if (callers !== undefined) {
+    const lines = callers.map((caller) => `${JSON.stringify(caller)}\n`);
+    writeFileSync(join(dirname(path), 'consumers.jsonl'), lines.join(''));
+  }
+  writeFileSync(path, `${JSON.stringify({ server, ...config, ...rest }, null, 2)}\n`);
 }
 
 function range(count) {

@@ -13,7 +13,7 @@ export async function startVerified(variant, body, { provider, warn }, errors) {
   let target = null;
   try {
     target = await startTarget(variant);
-    await verify(target, body, provider, errors);
+    await verify(target, body, provider, errors, variant.keys?.[0]);
     return target;
   } catch (error) {
     await target?.stop();
@@ -27,11 +27,11 @@ export async function startVerified(variant, body, { provider, warn }, errors) {
 const PATCHED = /^(bench-model|big-\d+)$/;
 
 /** One request through the target, seen from the provider's side; what is wrong counts as an error. */
-async function verify(target, body, provider, errors) {
+async function verify(target, body, provider, errors, key) {
   const captured = provider.capture();
   const load = new Load({
     port: target.port,
-    requests: [buildRequest({ port: target.port, headers: target.headers, body })],
+    requests: [buildRequest({ port: target.port, headers: target.headers, key, body })],
     connections: 1,
     once: true,
   });

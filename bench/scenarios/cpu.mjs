@@ -5,7 +5,7 @@ import { conversation, pictures, small } from '../lib/bodies.mjs';
 import { startVerified } from '../lib/verify.mjs';
 import { cleanRound, cpuWindow, ErrorCount, warmUp } from '../lib/measure.mjs';
 import { memoryOf } from '../lib/proc.mjs';
-import { big, failover, standard } from '../lib/us-config.mjs';
+import { big, consumers, failover, standard } from '../lib/us-config.mjs';
 
 const MODEL = 'bench-model';
 const perRequest = (load) => load.completed;
@@ -18,8 +18,11 @@ const peers = (mode) => (context) =>
 const ours = (build) => (context) =>
   context.targets.includes('us') ? build(context).map((variant) => ({ kind: 'us', ...variant })) : [];
 
-function requests(target, bodies) {
-  return bodies.map((body) => buildRequest({ port: target.port, headers: target.headers, body }));
+/** One for each body, or for each key where a variant has some. */
+function requests(target, bodies, keys) {
+  const { port, headers } = target;
+  if (keys === undefined) return bodies.map((body) => buildRequest({ port, headers, body }));
+  return keys.map((key, i) => buildRequest({ port, headers, key, body: bodies[i % bodies.length] }));
 }
 
 function unary(name, title, { bytes, connections, body, windowMs }) {
@@ -107,6 +110,19 @@ const scenarios = [
     windowMs: 2500,
   },
   {
+    name: 'consumers',
+    title: '10,000 consumers of 5 keys each, 1,024 of them asking, against one',
+    unit: 'µs CPU per request',
+    variants: ours(({ provider }) => {
+      const upstream = `${provider.origin}/unary/v1`;
+      const variant = (name, count) => ({ name, upstream, ...consumers({ upstream, count, asking: 1024 }) });
+      return [variant('us', 10_000), variant('us-one', 1)];
+    }),
+    bodies: () => [small(MODEL)],
+    load: { connections: 64 },
+    windowMs: 2500,
+  },
+  {
     name: 'session',
     title: 'session_header, history of 200 messages / 200 kB, against the same without',
     unit: 'µs CPU per request',
@@ -156,7 +172,7 @@ export function loadOf(scenario, variant) {
   return (target) => ({
     ...scenario.load,
     port: target.port,
-    requests: requests(target, bodies),
+    requests: requests(target, bodies, variant.keys),
     expectEvents: target.kind === 'portkey' ? undefined : scenario.expectEvents,
   });
 }

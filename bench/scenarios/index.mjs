@@ -19,6 +19,7 @@ export const scenarios = [
   mixed,
   start,
   ofCpu('big-config'),
+  ofCpu('consumers'),
   ofCpu('session'),
   ofCpu('failover'),
 ];

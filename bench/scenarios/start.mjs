@@ -1,7 +1,8 @@
-// From the start of the process to its first answer, wall time.
+// From the start of the process to its first answer, wall time; also with 10,000 consumers of five keys each.
 import { ErrorCount, cleanRound } from '../lib/measure.mjs';
 import { coreBusyNs, cores, cpuOf } from '../lib/proc.mjs';
 import { startTarget } from '../lib/targets.mjs';
+import { consumers } from '../lib/us-config.mjs';
 import { summarise } from './cpu.mjs';
 
 export const start = {
@@ -13,11 +14,23 @@ export const start = {
 
 async function run({ provider, targets, rounds, directory, progress }) {
   const errors = new ErrorCount();
-  const kinds = [...targets.filter((kind) => ['us', 'naive', 'splice'].includes(kind)), 'nest-empty'];
+  const upstream = `${provider.origin}/unary/v1`;
+  const many = { kind: 'us', config: consumers({ upstream, count: 10_000 }).config };
+  const kinds = [
+    ...targets
+      .filter((kind) => ['us', 'naive', 'splice'].includes(kind))
+      .flatMap((kind) => (kind === 'us' ? ['us', 'us-consumers'] : [kind])),
+    'nest-empty',
+  ];
   const samples = Object.fromEntries(kinds.map((kind) => [kind, []]));
   const once = async (kind) => {
     const busy = coreBusyNs(cores.proxy);
-    const target = await startTarget({ name: kind, upstream: `${provider.origin}/unary/v1`, directory });
+    const target = await startTarget({
+      name: kind,
+      ...(kind === 'us-consumers' ? many : {}),
+      upstream,
+      directory,
+    });
     const foreignNs = coreBusyNs(cores.proxy) - busy - cpuOf(target.pid).exactNs;
     await target.stop();
     const foreign = Math.max(0, foreignNs) / (target.startMs * 1e6);

@@ -1,5 +1,4 @@
 import { Inject, Injectable } from '@nestjs/common';
-import type { JsonDocument } from '../common/json/json-document.js';
 import type { Attempt, Exchange } from '../contracts/exchange.js';
 import {
   type ExchangeInterceptor,
@@ -8,10 +7,17 @@ import {
   type Target,
 } from '../contracts/interceptor.js';
 import type { StreamObserver } from '../contracts/stream.js';
+import { AnswerIds } from './answer-ids.js';
 import { IssuedIds } from './issued-ids.js';
 
-/** The events that bring the response itself: the first one, so that a stream that is left early counts too, and the last. */
-const NEEDLES = ['"response.created"', '"response.completed"', '"response.incomplete"'] as const;
+/** The events that bring the response or an item of it: not the last alone, so that a stream that is left early counts too. */
+const NEEDLES = [
+  '"response.created"',
+  '"response.output_item.done"',
+  '"response.completed"',
+  '"response.incomplete"',
+  '"response.failed"',
+] as const;
 
 /** Notes which ids an answer of `/responses` issued, and to whom. Keeps nothing itself. */
 @Injectable()
@@ -24,14 +30,20 @@ export class IssuedIdsInterceptor implements ExchangeInterceptor {
   }
 
   observe({ consumer }: Exchange, { upstream }: Attempt): StreamObserver {
-    const learn = (answer: JsonDocument) => this.issued.learn(answer, consumer, upstream.id);
+    const learn = (bytes: Buffer | readonly Buffer[] | undefined, ids: AnswerIds) => {
+      for (const part of bytes === undefined ? [] : [bytes].flat())
+        this.issued.learn(ids.feed(part), consumer, upstream.id);
+    };
+    // An answer that is too large to be held.
+    let passing: AnswerIds | null = null;
     return {
       needles: NEEDLES,
       observe: ({ json }) => {
-        const response = json?.object('response');
-        if (response !== undefined) learn(response);
+        learn(json?.raw('response'), new AnswerIds('response'));
+        learn(json?.raw('item'), new AnswerIds('item'));
       },
-      whole: learn,
+      whole: (answer) => learn(answer.parts(), new AnswerIds('response')),
+      piece: (bytes) => learn(bytes, (passing ??= new AnswerIds('response'))),
     };
   }
 }

@@ -2,17 +2,20 @@ import { describe, expect, it } from 'vitest';
 import type { GatewayError } from '../common/errors/gateway-error.js';
 import { JsonDocument } from '../common/json/json-document.js';
 import type { Consumer } from '../contracts/consumer.js';
+import { AnswerIds } from './answer-ids.js';
 import { IssuedIds } from './issued-ids.js';
 
 const doc = (value: unknown): JsonDocument =>
   JsonDocument.parse(Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)));
+const idsIn = (value: unknown, whole?: 'item'): string[] =>
+  new AnswerIds(whole).feed(Buffer.from(JSON.stringify(value)));
 const consumer = (id: string): Consumer => ({ id }) as Consumer;
 const [red, blue] = [consumer('red'), consumer('blue')];
 
 function known(): IssuedIds {
   const issued = new IssuedIds();
   issued.learn(
-    doc({
+    idsIn({
       id: 'resp_1',
       conversation: { id: 'conv_1' },
       output: [
@@ -21,6 +24,7 @@ function known(): IssuedIds {
           content: [{ type: 'output_text', annotations: [{ file_id: 'cfile_1', container_id: 'cntr_1' }] }],
         },
         { id: 'ci_1', type: 'code_interpreter_call', container_id: 'cntr_2' },
+        { id: 'rs_1', type: 'reasoning', summary: [] },
       ],
     }),
     red,
@@ -48,6 +52,49 @@ describe('IssuedIds', () => {
     [{ tools: [{ type: 'code_interpreter', container: 'cntr_1' }] }],
     [{ tools: [{ type: 'code_interpreter', container: { type: 'auto', file_ids: ['cfile_1'] } }] }],
     [{ input: [{ type: 'code_interpreter_call', id: 'ci_1', container_id: 'cntr_2' }] }],
+    [{ input: [{ role: 'user', content: [{ type: 'input_image', file_id: 'cfile_1' }] }] }],
+    [
+      {
+        input: [
+          { type: 'computer_call_output', output: { type: 'computer_screenshot', file_id: 'cfile_1' } },
+        ],
+      },
+    ],
+    [
+      {
+        input: [
+          {
+            type: 'function_call_output',
+            call_id: 'c',
+            output: [{ type: 'input_file', file_id: 'cfile_1' }],
+          },
+        ],
+      },
+    ],
+    [
+      {
+        input: [
+          {
+            type: 'shell_call',
+            environment: { type: 'container_reference', container_id: 'cntr_1' },
+            action: {},
+          },
+        ],
+      },
+    ],
+    [{ input: { role: 'user', content: [{ type: 'input_file', file_id: 'cfile_1' }] } }],
+    [{ tools: [{ type: 'shell', environment: { type: 'container_reference', container_id: 'cntr_1' } }] }],
+    [{ tools: [{ type: 'shell', environment: { type: 'container_auto', file_ids: ['cfile_1'] } }] }],
+    [{ tools: [{ type: 'image_generation', input_image_mask: { file_id: 'cfile_1' } }] }],
+    [{ prompt: { id: 'pmpt_1', variables: { metadata: { type: 'input_file', file_id: 'cfile_1' } } } }],
+    // Items that come without what they are: the provider looks them up.
+    [{ input: [{ type: 'image_generation_call', id: 'msg_1' }] }],
+    [{ input: [{ type: 'image_generation_call', id: 'msg_1', status: 'completed', result: null }] }],
+    [{ input: [{ type: 'reasoning', id: 'rs_1', summary: [] }] }],
+    [{ input: [{ type: 'reasoning', id: 'rs_1', summary: [], content: [], encrypted_content: null }] }],
+    [{ input: [{ type: 'message', id: 'msg_1', role: 'assistant', content: null }] }],
+    [{ input: [{ type: 'web_search_call', id: 'msg_1', status: 'completed' }] }],
+    [{ input: [{ type: null, role: null, id: 'msg_1' }] }],
   ])('%j is pinned to the upstream that issued it, and not there for anybody else', (body) => {
     expect(ask(known(), body)).toBe('a');
     expect(ask(known(), body, blue)).toMatch(/^previous_response_not_found /);
@@ -66,7 +113,97 @@ describe('IssuedIds', () => {
         metadata: { file_id: 'x', previous_response_id: 'y' },
       },
     ],
-    [{ previous_response_id: null, conversation: null }],
+    [{ previous_response_id: null, conversation: null, input: [{ role: 'user', content: [{ type: 'input_image', file_id: null, image_url: 'x' }] }] }], // prettier-ignore
+    [
+      {
+        input: [
+          { type: 'reasoning', id: 'rs_9', summary: [], content: [{ type: 'reasoning_text', text: 'x' }] },
+        ],
+      },
+    ],
+    [{ input: [{ type: 'image_generation_call', id: 'ig_9', result: 'aGk=' }] }],
+    [{ input: [{ type: 'message', id: 'msg_9', role: 'assistant', content: [] }] }],
+    [{ input: [{ id: 'msg_9', role: 'assistant', content: '' }] }],
+    [{ input: [{ type: 'web_search_call', id: 'ws_9', status: 'completed', action: {} }] }],
+    [
+      {
+        input: [{ type: 'function_call', id: 'fc_9', call_id: 'c', name: 'f', arguments: '{"file_id":"x"}' }],
+      },
+    ],
+    [
+      {
+        input: [{ type: 'function_call_output', call_id: 'c', output: '{"file_id":"x","container_id":"y"}' }],
+      },
+    ],
+    [
+      {
+        input: [
+          { type: 'file_search_call', id: 'fs_9', queries: ['q'], results: [{ file_id: 'x', text: 't' }] },
+        ],
+      },
+    ],
+    [
+      {
+        input: [
+          {
+            type: 'mcp_list_tools',
+            id: 'l',
+            server_label: 's',
+            tools: [{ name: 'f', input_schema: { default: { file_id: 'x' } } }],
+          },
+        ],
+      },
+    ],
+    // The same words where a caller describes something of its own.
+    [
+      {
+        tools: [
+          {
+            type: 'function',
+            name: 'f',
+            parameters: {
+              type: 'object',
+              default: { file_id: 'x', file_ids: ['y'] },
+              properties: { container: { container: 'z', const: 'x' } },
+            },
+          },
+        ],
+      },
+    ],
+    [
+      {
+        tools: [
+          { type: 'function', function: { name: 'f', parameters: { examples: [{ container_id: 'x' }] } } },
+        ],
+      },
+    ],
+    [{ tools: [{ type: 'mcp', server_url: 'u', headers: { file_id: 'x', container: 'y' } }] }],
+    [
+      {
+        tools: [
+          { type: 'file_search', vector_store_ids: ['vs_1'], filters: { key: 'file_id', file_id: 'x' } },
+        ],
+      },
+    ],
+    [
+      {
+        text: {
+          format: {
+            type: 'json_schema',
+            name: 'n',
+            schema: { default: { file_id: 'x', previous_response_id: 'y' } },
+          },
+        },
+      },
+    ],
+    [{ metadata: { conversation: 'x', container: 'y', file_ids: 'z' } }],
+    [{ prompt: { id: 'pmpt_1', variables: { file: 'file_id' } } }],
+    [
+      {
+        tool_choice: { type: 'function', name: 'file_id', file_id: 'x' },
+        extra: { file_id: 'x', input: { id: 'y' } },
+      },
+    ],
     // An earlier answer as the client sends it back: its notes are not looked up, and its items come whole.
     [{ input: [{ type: 'message', id: 'msg_9', role: 'assistant', content: [{ type: 'output_text', text: 'x', annotations: [{ file_id: 'other' }] }] }] }], // prettier-ignore
     [{ input: [{ type: 'reasoning', id: 'rs_9', summary: [], encrypted_content: 'x' }] }],
@@ -93,17 +230,58 @@ describe('IssuedIds', () => {
       '{"previous_response_id":"resp_1","previous_response_id":"theirs"}',
     ],
     ['an escaped name', '{"previous\\u005fresponse_id":"theirs"}'],
-    ['an escaped name deep inside', '{"input":[{"content":[{"file\\u005Fid":"theirs"}]}]}'],
+    ['an escaped name deep inside', '{"input":[{"role":"user","content":[{"file\\u005Fid":"theirs"}]}]}'],
     ['a list twice', '{"input":[{"type":"item_reference","id":"theirs"}],"input":[]}'],
     ['two types', '{"input":[{"type":"message","type":"item_reference","id":"theirs"}]}'],
+    [
+      'a picture once with and once without its content',
+      '{"input":[{"type":"image_generation_call","id":"theirs","result":"x","result":null}]}',
+    ],
+    ['two ids of an item', '{"input":[{"type":"item_reference","id":"msg_1","id":"theirs"}]}'],
+    ['two conversations', '{"conversation":{"id":"theirs","id":"conv_1"}}'],
     ['an upper-case escape', '{"conv\\u0065rsation":{"\\u0069d":"theirs"}}'],
   ])('cannot be got past by %s', (_, body) => {
     expect(ask(known(), body)).toMatch(/^previous_response_not_found /);
   });
 
+  it.each<[string, unknown]>([
+    ['previous_response_id', { previous_response_id: ['resp_1'] }],
+    ['previous_response_id', { previous_response_id: { id: 'resp_1' } }],
+    ['previous_response_id', { previous_response_id: 1 }],
+    ['previous_response_id', { previous_response_id: false }],
+    ['previous_response_id', '{"previous_response_id":"resp_1","previous_response_id":["theirs"]}'],
+    ['conversation', { conversation: ['conv_1'] }],
+    ['conversation', { conversation: 7 }],
+    ['conversation', { conversation: { id: ['conv_1'] } }],
+    ['conversation', { conversation: { id: 7 } }],
+    ['file_id', { input: [{ role: 'user', content: [{ type: 'input_file', file_id: ['cfile_1'] }] }] }],
+    ['file_id', { input: [{ role: 'user', content: [{ type: 'input_file', file_id: { id: 'x' } }] }] }],
+    ['file_ids', { tools: [{ type: 'code_interpreter', container: { type: 'auto', file_ids: [7] } }] }],
+    ['file_ids', { tools: [{ type: 'code_interpreter', container: { type: 'auto', file_ids: [['x']] } }] }],
+    [
+      'file_ids',
+      { tools: [{ type: 'code_interpreter', container: { type: 'auto', file_ids: { 0: 'x' } } }] },
+    ],
+    ['container', { tools: [{ type: 'code_interpreter', container: ['cntr_1'] }] }],
+    ['container', { tools: [{ type: 'code_interpreter', container: 7 }] }],
+    ['container_id', { input: [{ type: 'code_interpreter_call', id: 'ci_1', container_id: ['x'] }] }],
+    ['input', { input: [{ type: 'item_reference', id: ['msg_1'] }] }],
+    ['input', { input: [{ id: 7 }] }],
+  ])('%s that is no text is refused where consumers are apart: %j', (param, body) => {
+    expect(ask(known(), body)).toBe(`invalid_id ${param}`);
+    // Without consumers there is nobody to keep apart: the provider says what it thinks of it.
+    expect(ask(known(), body, null, false)).not.toMatch(/invalid_id/);
+  });
+
+  it('looks no further than the first id that is not there', () => {
+    const body = `{"input":[{"id":"theirs"},{"id":["x"]}]}`;
+    expect(ask(known(), body)).toBe('previous_response_not_found input');
+    expect(ask(known(), '{"input":[{"id":["x"]},{"id":"theirs"}]}')).toBe('invalid_id input');
+  });
+
   it('refuses what lives at two upstreams at once', () => {
     const issued = known();
-    issued.learn(doc({ id: 'resp_2' }), red, 'b');
+    issued.learn(idsIn({ id: 'resp_2' }), red, 'b');
     expect(ask(issued, { previous_response_id: 'resp_2' })).toBe('b');
     expect(ask(issued, { previous_response_id: 'resp_2', tools: [{ type: 'x', container: 'cntr_1' }] })).toBe(
       'previous_response_not_found container',
@@ -112,16 +290,54 @@ describe('IssuedIds', () => {
 
   it('lets nobody take over an id that somebody else has', () => {
     const issued = known();
-    issued.learn(doc({ id: 'resp_1' }), blue, 'b');
+    issued.learn(idsIn({ id: 'resp_1' }), blue, 'b');
     expect(ask(issued, { previous_response_id: 'resp_1' })).toBe('a');
     expect(ask(issued, { previous_response_id: 'resp_1' }, blue)).toMatch(/not_found/);
   });
 
+  it('learns nothing that an answer only repeats of its request, nor what a tool wrote', () => {
+    const echoed = { file_id: 'x', container_id: 'x', id: 'x', conversation: 'x', file_ids: ['x'] };
+    expect(
+      idsIn({
+        id: 'resp_1',
+        metadata: echoed,
+        tools: [{ type: 'code_interpreter', container: { file_ids: ['x'] }, parameters: echoed }],
+        prompt: { variables: { a: echoed } },
+        input: [echoed],
+        output: [
+          { id: 'l', type: 'mcp_list_tools', tools: [{ input_schema: { default: echoed } }] },
+          { id: 'f', type: 'file_search_call', results: [{ file_id: 'file_1', attributes: echoed }] },
+          { id: 'g', type: 'function_call', arguments: JSON.stringify(echoed) },
+        ],
+        previous_response_id: 'x',
+      }),
+    ).toEqual(['resp_1', 'l', 'f', 'file_1', 'g']);
+  });
+
+  it('learns an item by itself, a conversation by its name, and no id that is none', () => {
+    expect(idsIn({ id: 'ci_1', container_id: 'cntr_1', outputs: [] }, 'item')).toEqual(['ci_1', 'cntr_1']);
+    expect(idsIn({ id: 'x'.repeat(513), conversation: 'conv_1', output: [{ id: 7 }] })).toEqual(['conv_1']);
+  });
+
+  it('learns the same from bytes cut anywhere', () => {
+    const bytes = Buffer.from(
+      '{"id":"resp_1","output":[{"id":"a\\u005f1\\\\","x":"\\"","container_id":"c\\"\\\\"},{"file_id":"ü"}]}',
+    );
+    const whole = new AnswerIds().feed(bytes);
+    expect(whole).toEqual(['resp_1', 'a_1\\', 'c"\\', Buffer.from('ü').toString('latin1')]);
+    for (let cut = 0; cut <= bytes.length; cut++) {
+      const ids = new AnswerIds();
+      expect([...ids.feed(bytes.subarray(0, cut)), ...ids.feed(bytes.subarray(cut))]).toEqual(whole);
+    }
+    const ids = new AnswerIds();
+    expect([...bytes].flatMap((byte) => ids.feed(Buffer.from([byte])))).toEqual(whole);
+  });
+
   it('forgets the least recently used beyond its limit', () => {
     const issued = new IssuedIds(3);
-    for (const id of ['1', '2', '3']) issued.learn(doc({ id }), red, 'a');
+    for (const id of ['1', '2', '3']) issued.learn(idsIn({ id }), red, 'a');
     expect(ask(issued, { previous_response_id: '1' })).toBe('a');
-    issued.learn(doc({ id: '4' }), red, 'a');
+    issued.learn(idsIn({ id: '4' }), red, 'a');
     expect(issued.size).toBe(3);
     expect(['1', '2', '3', '4'].map((id) => ask(issued, { previous_response_id: id }) === 'a')).toEqual([
       true,

@@ -1,8 +1,8 @@
-import { previousResponseNotFound } from '../common/errors/access-errors.js';
+import { previousResponseNotFound, unreadableId } from '../common/errors/access-errors.js';
 import type { GatewayError } from '../common/errors/gateway-error.js';
 import type { JsonDocument } from '../common/json/json-document.js';
 import type { Consumer } from '../contracts/consumer.js';
-import { issuedIn, namedIn } from './provider-ids.js';
+import { visitNamed } from './request-ids.js';
 
 /** Enough for a day of a busy team; what is older is asked for rarely, and is then not found. */
 const LIMIT = 50_000;
@@ -33,9 +33,9 @@ export class IssuedIds {
     return this.#issues.size;
   }
 
-  /** Notes what an answer of `/responses` issued. */
-  learn(answer: JsonDocument, consumer: Consumer | null, upstream: string): void {
-    for (const id of issuedIn(answer)) {
+  /** Notes ids that an answer of `/responses` made known. */
+  learn(ids: readonly string[], consumer: Consumer | null, upstream: string): void {
+    for (const id of ids) {
       const known = this.#issues.get(id);
       // An id that somebody else has stays theirs: no answer can take it over.
       if (known !== undefined && known.consumer !== (consumer?.id ?? null)) continue;
@@ -50,24 +50,31 @@ export class IssuedIds {
 
   /**
    * The upstream that issued what a request to `/responses` names; null where it names nothing. Throws a 404 for what was
-   * issued to another consumer; where the service is `closed`, also for what nobody here was issued.
+   * issued to another consumer; where the service is `closed`, also for what nobody here was issued, and a 400 for what
+   * is no id at all: who knows what a provider makes of it.
    */
   pinnedUpstream(body: JsonDocument, consumer: Consumer | null, closed: boolean): Pinned | null {
-    let pinned: Pinned | null = null;
-    for (const { id, param } of namedIn(body)) {
-      const notFound = () => previousResponseNotFound(param);
+    // Without consumers nothing is refused, so nothing is looked for before anything is known.
+    if (!closed && this.#issues.size === 0) return null;
+    const found: { pinned: Pinned | null } = { pinned: null };
+    visitNamed(body, ({ id, param }) => {
+      if (id === null) {
+        if (closed) throw unreadableId(param);
+        return;
+      }
       const issue = this.#issues.get(id);
       if (issue === undefined) {
-        if (closed) throw notFound();
-        continue;
+        if (closed) throw previousResponseNotFound(param);
+        return;
       }
-      if (closed && issue.consumer !== (consumer?.id ?? null)) throw notFound();
+      if (closed && issue.consumer !== (consumer?.id ?? null)) throw previousResponseNotFound(param);
       // What lives at two providers cannot be named in one request.
-      if (pinned !== null && pinned.upstream !== issue.upstream) throw notFound();
-      pinned = { upstream: issue.upstream, notFound };
+      if (found.pinned !== null && found.pinned.upstream !== issue.upstream)
+        throw previousResponseNotFound(param);
+      found.pinned ??= { upstream: issue.upstream, notFound: () => previousResponseNotFound(param) };
       this.#issues.delete(id);
       this.#issues.set(id, issue);
-    }
-    return pinned;
+    });
+    return found.pinned;
   }
 }

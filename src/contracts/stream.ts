@@ -25,6 +25,11 @@ export interface StreamObserver {
   /** As in {@link StreamTransform.needles}. */
   readonly needles: readonly string[] | null;
   observe(event: SseEvent): void;
-  /** A whole JSON answer. Not called for answers over 8 MiB or with a content coding, which pass unread. */
+  /** A whole JSON answer. Not called for answers over 8 MiB or with a content coding, which are not held or not read. */
   whole?(answer: JsonDocument): void;
+  /**
+   * The bytes of a JSON answer over 8 MiB, in order and cut anywhere, as they pass by. Never write into them, nor keep
+   * them. Such an answer may still break off.
+   */
+  piece?(bytes: Buffer): void;
 }

@@ -223,6 +223,10 @@ export class AttemptRun implements AnswerListener, AnswerHost, TimerOwner {
     else this.pipeline().whole(answer);
   }
 
+  piece(bytes: Buffer): void {
+    if (this.target.observe !== null) this.pipeline().piece(bytes);
+  }
+
   commit(options: CommitOptions): void {
     this.committed = true;
     // Where no reader knows what a first token is, the first byte that is sent is one.

@@ -1,7 +1,7 @@
 import type { AttemptRecord } from '../contracts/exchange.js';
 import type { SkipReason } from '../contracts/gate.js';
 import type { Candidate } from '../routing/candidate.js';
-import type { Plan } from '../routing/plan.js';
+import type { AbsentReason, Plan } from '../routing/plan.js';
 
 /** One candidate in `error.attempts` of a model that has tiers, quotas or an order. */
 export interface CandidateLine {
@@ -17,7 +17,7 @@ export interface CandidateLine {
 type OwnReason = 'max_attempts' | 'spill';
 
 /** Why a candidate can be passed by, in the order in which it is looked at; docs/routing.md holds the same table. */
-export const SKIP_REASONS: Readonly<Record<SkipReason | OwnReason, string>> = {
+export const SKIP_REASONS: Readonly<Record<SkipReason | OwnReason | AbsentReason, string>> = {
   tier: 'the client asked for tiers from another one on (`x-llm-proxy-tier`)',
   hint: 'the client named other providers or labels (`x-llm-proxy-providers`, `x-llm-proxy-tags`)',
   cooling: 'it rests after failures, and takes no trial now',
@@ -26,6 +26,11 @@ export const SKIP_REASONS: Readonly<Record<SkipReason | OwnReason, string>> = {
   busy: 'its slots, or those of its group, are taken',
   spill: 'its time has not come yet (`spill_after`), or the priority is too low (`spill_min_priority`)',
   max_attempts: 'it could serve, but the request had no attempt or no time left',
+  disabled: 'it, or its provider, is disabled (in explanations only, as the reasons below)',
+  route: 'the route does not name it, or a selector of the route leaves it out',
+  serves: 'it does not serve what is asked (`serves`)',
+  protocol: 'it does not speak what is asked (`protocol`)',
+  issued: 'an id in the request was issued by another upstream',
 };
 
 /** What became of every candidate of a plan, in its order; then those that the request had ruled out. */

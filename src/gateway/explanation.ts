@@ -1,5 +1,5 @@
 import type { Candidate } from '../routing/candidate.js';
-import type { Plan } from '../routing/plan.js';
+import type { Absent, Plan } from '../routing/plan.js';
 import { isClosed, opensMs } from '../upstreams/concurrency/claimable.js';
 import { shownSlots } from '../upstreams/upstream.js';
 
@@ -18,8 +18,8 @@ interface ExplainedCandidate {
   readonly opens_in_ms?: number | null;
 }
 
-/** What a request would meet now, sent nowhere. */
-export function explanation(plan: Plan, now: number): object {
+/** What a request would meet now, sent nowhere; behind its candidates those that are none for it. */
+export function explanation(plan: Plan, absent: readonly Absent[], now: number): object {
   const { model } = plan;
   const candidates = plan.candidates.map((candidate) => ({ candidate, why: closedReason(candidate, now) }));
   const healthy = candidates.findIndex(({ candidate, why }) => why === null && !isClosed(candidate, now));
@@ -38,7 +38,7 @@ export function explanation(plan: Plan, now: number): object {
         const wait = ms === 0 ? {} : { opens_in_ms: ms === Infinity ? null : Math.ceil(ms) };
         return { ...placeOf(candidate), decision: 'skip', reason: why, ...wait };
       }),
-      ...plan.leftOut.map(({ candidate, reason }): ExplainedCandidate => ({
+      ...[...plan.leftOut, ...absent].map(({ candidate, reason }): ExplainedCandidate => ({
         ...placeOf(candidate),
         decision: 'skip',
         reason,

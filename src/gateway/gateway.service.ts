@@ -118,7 +118,8 @@ export class GatewayService {
   #explain(exchange: GatewayExchange, route: ModelRoute, sink: ResponseSink): Ending {
     let plan = this.routing.plan(route, exchange, exchange.sight);
     if (plan.model.affinity) plan = this.affinity.attach(exchange, plan);
-    const body = Buffer.from(JSON.stringify(explanation(plan, this.clock.now())));
+    const absent = this.routing.absent(route, exchange.sight, exchange.input.operation);
+    const body = Buffer.from(JSON.stringify(explanation(plan, absent, this.clock.now())));
     sink.head(200, [
       'content-type',
       'application/json; charset=utf-8',

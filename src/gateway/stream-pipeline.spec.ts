@@ -201,4 +201,26 @@ describe('StreamPipeline with transforms', () => {
     const pipeline = new StreamPipeline([new Doubler(['needle'])], [], () => {}, 10);
     expect(() => pipeline.push(Buffer.from('data: 123456789'))).toThrow(SseEventTooLargeError);
   });
+
+  it('shows the pieces of a large answer to those that want them, and to one that throws no more', () => {
+    const seen: string[] = [];
+    const errors: unknown[] = [];
+    const looking: StreamObserver = {
+      needles: null,
+      observe: () => {},
+      piece: (bytes) => seen.push(String(bytes)),
+    };
+    const throwing: StreamObserver = {
+      needles: null,
+      observe: () => {},
+      piece: () => {
+        throw new Error('no');
+      },
+    };
+    const pipeline = new StreamPipeline([], [throwing, new Recorder(null), looking], (error) =>
+      errors.push(error),
+    );
+    for (const piece of ['{"a":', '1}']) pipeline.piece(Buffer.from(piece));
+    expect([seen, errors.length]).toEqual([['{"a":', '1}'], 1]);
+  });
 });

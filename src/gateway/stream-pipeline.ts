@@ -83,6 +83,12 @@ export class StreamPipeline {
     for (const observer of this.#observers) this.#guard(observer, () => observer.whole?.(answer));
   }
 
+  /** Bytes of a JSON answer that is too large to be held. */
+  piece(bytes: Buffer): void {
+    for (const observer of this.#observers)
+      if (observer.piece !== undefined) this.#guard(observer, () => observer.piece?.(bytes));
+  }
+
   #transformsWant(chunk: Buffer): boolean {
     for (const transform of this.#transforms) if (holdsNeedle(chunk, transform.needles)) return true;
     return false;

@@ -1,6 +1,7 @@
 import { missingModel } from '../common/errors/catalogue.js';
 import { JsonDocument } from '../common/json/json-document.js';
 import { JsonIndexer } from '../common/json/json-indexer.js';
+import { FormSyntaxError } from '../common/multipart/form-syntax-error.js';
 import { ModelForm } from '../common/multipart/model-form.js';
 
 /** A body in full. Of a form, `document` holds what it says of the model. */
@@ -39,9 +40,17 @@ export class FormBody implements BodyParts {
   }
 
   end(): RequestBody {
-    const form = ModelForm.parse(Buffer.concat(this.#parts), this.contentType);
+    const bytes = Buffer.concat(this.#parts);
     this.#parts = [];
-    if (form === undefined) throw missingModel();
+    const form = parsed(bytes, this.contentType);
     return { document: JsonDocument.parse(Buffer.from(JSON.stringify({ model: form.model }))), form };
+  }
+}
+
+function parsed(bytes: Buffer, contentType: string): ModelForm {
+  try {
+    return ModelForm.parse(bytes, contentType);
+  } catch (error) {
+    throw error instanceof FormSyntaxError ? missingModel(error.reason) : error;
   }
 }

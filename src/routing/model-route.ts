@@ -72,7 +72,7 @@ export class ModelRoute {
   speaking(operation: Operation): ModelRoute | null {
     let route = this.#speaking.get(operation);
     if (route === undefined) {
-      route = this.only(({ upstream }) => speaks(upstream.config, operation));
+      route = this.only(({ upstream }) => lacks(upstream.config, operation) === null);
       this.#speaking.set(operation, route);
     }
     return route;
@@ -83,9 +83,13 @@ export class ModelRoute {
   }
 }
 
-/** Spec 04: the same protocol, or the capability. */
-function speaks({ protocols, serves }: UpstreamConfig, { protocol, capability }: Operation): boolean {
-  return serves.includes(capability) && (protocol === null || protocols.includes(protocol));
+/** Spec 04: the same protocol, and the capability; null where an upstream has both, else what it lacks. */
+export function lacks(
+  { protocols, serves }: UpstreamConfig,
+  { protocol, capability }: Operation,
+): 'serves' | 'protocol' | null {
+  if (!serves.includes(capability)) return 'serves';
+  return protocol === null || protocols.includes(protocol) ? null : 'protocol';
 }
 
 /** Each member once, whatever the policy gave back. */

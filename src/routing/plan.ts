@@ -12,6 +12,15 @@ export interface Plan {
   readonly leftOut: readonly LeftOut[];
 }
 
+/** Why an entry of a model is no candidate of a request at all. */
+export type AbsentReason = 'disabled' | 'route' | 'serves' | 'protocol' | 'issued';
+
+/** An entry of a model that never came into a plan. */
+export interface Absent {
+  readonly candidate: Candidate;
+  readonly reason: AbsentReason;
+}
+
 export interface LeftOut {
   readonly candidate: Candidate;
   readonly reason: SkipReason;

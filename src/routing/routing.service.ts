@@ -5,14 +5,15 @@ import { ConfigStore } from '../config/config.store.js';
 import type { RouteConfig } from '../config/access-config.js';
 import type { GatewayConfig, ModelConfig } from '../config/gateway-config.js';
 import type { Exchange } from '../contracts/exchange.js';
+import type { Operation } from '../contracts/operation.js';
 import { GATE_SOURCE, type Gate, type GateSource } from '../contracts/gate.js';
 import { GatewayLog } from '../observability/log/gateway-log.js';
 import { GatewayMetrics } from '../observability/metrics/gateway.metrics.js';
 import { UpstreamRegistry } from '../upstreams/upstream.registry.js';
 import { DirectRoutes } from './direct-routes.js';
 import { narrowed } from './hints.js';
-import { ModelRoute } from './model-route.js';
-import type { Plan } from './plan.js';
+import { lacks, ModelRoute } from './model-route.js';
+import type { Absent, Plan } from './plan.js';
 import type { Sight } from './sight.js';
 import { type Selecting, Sights } from './sights.js';
 import { PolicyExplorer } from './policy.explorer.js';
@@ -95,6 +96,20 @@ export class RoutingService implements OnModuleInit {
     const own = route.model.order === 'listed' ? route.listed : this.#ordered(route, exchange);
     const plan = sight === null ? own : sight.arrange(own);
     return this.#config.server.allowHints ? narrowed(plan, exchange.headers) : plan;
+  }
+
+  /** The entries of a model that are no candidates of `route`, which was made of it for this request; for explanations. */
+  absent(route: ModelRoute, sight: Sight | null, operation: Operation): readonly Absent[] {
+    const present = new Set(route.candidates.map(({ entry }) => entry));
+    const { model } = route;
+    return model.entries.flatMap((entry): Absent[] => {
+      if (present.has(entry)) return [];
+      const candidate = { model, entry, upstream: this.registry.get(entry.upstream.id), gates: null };
+      const { config } = candidate.upstream;
+      if (config.disabled) return [{ candidate, reason: 'disabled' }];
+      if (sight?.sees(candidate) === false) return [{ candidate, reason: 'route' }];
+      return [{ candidate, reason: lacks(config, operation) ?? 'issued' }];
+    });
   }
 
   #ordered(route: ModelRoute, exchange: Exchange): Plan {

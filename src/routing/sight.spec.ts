@@ -134,4 +134,18 @@ describe('Sights', () => {
       expect(sights.size).toBeLessThanOrEqual(10);
     }
   });
+
+  it('is bounded by all that is worked out, not by the number alone', () => {
+    const sights = new Sights(100, 20);
+    const models = Array.from({ length: 10 }, (_, i) => model(`m${i}`, {}, ['a', 'b']));
+    const first = sights.of(IMPLICIT_ROUTE, caller({ upstreams: select('id=a') }));
+    for (const one of [...models, ...models]) expect(ids(first?.narrow(one) ?? null)).toBe('a');
+    expect(sights.of(IMPLICIT_ROUTE, caller({ upstreams: select('id=a') }))).toBe(first);
+    const second = sights.of(IMPLICIT_ROUTE, caller({ upstreams: select('id=b') }));
+    for (const one of models) expect(ids(second?.narrow(one) ?? null)).toBe('b');
+    const anew = sights.of(IMPLICIT_ROUTE, caller({ upstreams: select('id=a') }));
+    expect(anew).not.toBe(first);
+    expect(sights.size).toBe(1);
+    expect(ids(anew?.narrow(models[0] as ModelRoute) ?? null)).toBe('a');
+  });
 });

@@ -11,6 +11,11 @@ export interface SightSelectors {
   readonly upstreams: readonly LabelSelector[];
 }
 
+/** How many models several sights keep the result for. */
+export interface Kept {
+  models: number;
+}
+
 /**
  * What callers of one kind see under one route: of each model the candidates that route and selectors leave, in the
  * order of the route. Shared by all requests with the same route and selectors; keeps what it worked out.
@@ -26,6 +31,7 @@ export class Sight {
     private readonly route: RouteConfig,
     private readonly selectors: SightSelectors,
     private readonly random: () => number = Math.random,
+    private readonly kept: Kept = { models: 0 },
   ) {
     const { upstreams } = route;
     this.#bound = upstreams === null ? null : new Map(upstreams.map((one) => [one.upstream, one]));
@@ -37,7 +43,10 @@ export class Sight {
   /** The very model where nothing of it is hidden; null where all of it is. */
   narrow(model: ModelRoute): ModelRoute | null {
     let narrowed = this.#narrowed.get(model);
-    if (narrowed === undefined) this.#narrowed.set(model, (narrowed = this.#work(model, true)));
+    if (narrowed === undefined) {
+      this.#narrowed.set(model, (narrowed = this.#work(model, true)));
+      this.kept.models++;
+    }
     return narrowed;
   }
 
@@ -53,14 +62,15 @@ export class Sight {
     return { ...plan, maxAttempts, candidates: this.#ordered(plan.candidates) };
   }
 
-  #work(model: ModelRoute, named: boolean): ModelRoute | null {
-    if (named && !allHold(this.selectors.models, model.model.labels)) return null;
-    return model.only((candidate) => this.#sees(candidate));
-  }
-
-  #sees({ upstream }: Candidate): boolean {
+  /** Whether the route and the selectors of upstreams leave this one. */
+  sees({ upstream }: Candidate): boolean {
     if (this.#bound?.has(upstream.id) === false) return false;
     return allHold(this.selectors.upstreams, upstream.config.labels);
+  }
+
+  #work(model: ModelRoute, named: boolean): ModelRoute | null {
+    if (named && !allHold(this.selectors.models, model.model.labels)) return null;
+    return model.only((candidate) => this.sees(candidate));
   }
 
   /** By priority, low first; inside one by chance where any has a weight, else as the model says. */

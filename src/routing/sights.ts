@@ -1,9 +1,11 @@
 import type { LabelSelector } from '../common/selector/label-selector.js';
 import type { RouteConfig, SelectConfig } from '../config/access-config.js';
-import { Sight } from './sight.js';
+import { type Kept, Sight } from './sight.js';
 
-/** Thousands of consumers share a few selectors; whoever has one of his own must not cost memory for ever. */
-const LIMIT = 1000;
+/** Thousands of consumers may have selectors of their own, on several routes each; a sight alone is small. */
+const LIMIT = 50_000;
+/** What all of them together worked out: a list of ten thousand models is as many for one. */
+const KEPT_LIMIT = 500_000;
 
 /** The part of a caller that decides what it sees. */
 export interface Selecting {
@@ -11,21 +13,24 @@ export interface Selecting {
   readonly keyConfig: { readonly select: SelectConfig };
 }
 
-/** One {@link Sight} for each route and combination of selectors, made when first needed, at most a thousand. */
+/** One {@link Sight} for each route and combination of selectors, made when first needed. Bounded: beyond it all begin anew. */
 export class Sights {
   readonly #sights = new Map<RouteConfig, Map<string, Sight>>();
   readonly #keys = new WeakMap<Selecting, string>();
   #count = 0;
+  #kept: Kept = { models: 0 };
 
-  constructor(private readonly limit = LIMIT) {}
+  constructor(
+    private readonly limit = LIMIT,
+    private readonly keptLimit = KEPT_LIMIT,
+  ) {}
 
   /** Null where nothing is hidden and nothing is in another order: the common case without consumers and routes. */
   of(route: RouteConfig, caller: Selecting | null): Sight | null {
     const key = caller === null ? '' : this.#keyOf(caller);
     if (key === '' && isPlain(route)) return null;
-    const ofRoute = this.#sights.get(route);
-    const sight = ofRoute?.get(key);
-    return sight ?? this.#make(route, caller, key);
+    if (this.#kept.models >= this.keptLimit) this.#clear();
+    return this.#sights.get(route)?.get(key) ?? this.#make(route, caller, key);
   }
 
   /** How many are kept. */
@@ -34,21 +39,26 @@ export class Sights {
   }
 
   #make(route: RouteConfig, caller: Selecting | null, key: string): Sight {
-    if (this.#count >= this.limit) {
-      this.#sights.clear();
-      this.#count = 0;
-    }
+    if (this.#count >= this.limit) this.#clear();
     const selects = [
       route.select,
       ...(caller === null ? [] : [caller.config.select, caller.keyConfig.select]),
     ];
     const pick = (kind: 'models' | 'upstreams'): LabelSelector[] =>
       selects.flatMap((select) => select[kind] ?? []);
-    const sight = new Sight(route, { models: pick('models'), upstreams: pick('upstreams') });
+    const selectors = { models: pick('models'), upstreams: pick('upstreams') };
+    const sight = new Sight(route, selectors, Math.random, this.#kept);
     const ofRoute = this.#sights.get(route) ?? new Map<string, Sight>();
     this.#sights.set(route, ofRoute.set(key, sight));
     this.#count++;
     return sight;
+  }
+
+  #clear(): void {
+    this.#sights.clear();
+    this.#count = 0;
+    // Requests that run still hold old ones, which count for nothing any more.
+    this.#kept = { models: 0 };
   }
 
   /** The texts of the selectors; '' where there is none. */

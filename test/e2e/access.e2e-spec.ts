@@ -380,6 +380,58 @@ describe('consumers side by side', () => {
     expect(next.status).toBe(200);
   });
 
+  it('learn the ids of an answer that is too large to be held', async () => {
+    const set = await closed([consumer('red'), consumer('blue')], { provider: { protocol: 'responses' } });
+    const picture = 'x'.repeat(9 * 1024 * 1024);
+    set.a.next((_r, answer) =>
+      answer.json(200, {
+        output: [
+          { id: 'ig_1', type: 'image_generation_call', result: picture },
+          { id: 'ci_1', type: 'code_interpreter_call', container_id: 'cntr_1' },
+        ],
+        id: 'resp_1',
+      }),
+    );
+    const ask = (name: string, body: object): Promise<RawAnswer> =>
+      set.gateway
+        .send({ path: '/v1/responses', body: { model: 'm', input: 'x', ...body }, headers: bearer(name) })
+        .end();
+    const first = await ask('red', {});
+    expect([first.status, first.text.length > picture.length]).toEqual([200, true]);
+    set.a.always((_r, answer) => answer.json(200, { id: 'resp_2' }));
+    for (const body of [
+      { previous_response_id: 'resp_1' },
+      { input: [{ type: 'image_generation_call', id: 'ig_1' }] },
+      { tools: [{ type: 'code_interpreter', container: 'cntr_1' }] },
+    ]) {
+      expect((await ask('red', body)).status).toBe(200);
+      expect(codeOf(await ask('blue', body))).toEqual([404, 'previous_response_not_found']);
+    }
+    const asked = set.a.requests.length;
+    expect(codeOf(await ask('blue', { previous_response_id: ['resp_1'] }))).toEqual([400, 'invalid_id']);
+    expect(set.a.requests.length).toBe(asked);
+  });
+
+  it('learn the items of a stream as they come', async () => {
+    const set = await closed([consumer('red')], { provider: { protocol: 'responses' } });
+    const item = { id: 'ci_1', type: 'code_interpreter_call', container_id: 'cntr_1' };
+    set.a.next(async (_r, answer) => {
+      await answer.sseHead();
+      await answer.write(
+        'event: response.output_item.done\n' +
+          event({ type: 'response.output_item.done', sequence_number: 0, output_index: 0, item }),
+      );
+    });
+    const body = { model: 'm', input: 'x', stream: true };
+    const stream = set.gateway.send({ path: '/v1/responses', body, headers: bearer('red') });
+    await stream.saw('cntr_1');
+    stream.leave();
+    set.a.next((_r, answer) => answer.json(200, { id: 'resp_2' }));
+    const tools = [{ type: 'code_interpreter', container: 'cntr_1' }];
+    const next = { path: '/v1/responses', body: { model: 'm', input: 'x', tools }, headers: bearer('red') };
+    expect((await set.gateway.send(next).end()).status).toBe(200);
+  });
+
   it('do not take each other places, nor keep their own', async () => {
     const set = await closed([consumer('red', { max_concurrency: 1 }), consumer('blue')]);
     const held = Promise.withResolvers<void>();

@@ -44,6 +44,34 @@ describe('x-llm-proxy-explain', () => {
     holding.leave();
   });
 
+  it('lists the upstreams of the model that are no candidates, and why', async () => {
+    const set = await stage({
+      upstreams: 6,
+      server: { admin_token: TOKEN },
+      provider: (i) => (i === 5 ? { disabled: true } : {}),
+      upstream: (i) =>
+        [{ disabled: true }, { protocol: 'messages' }, { serves: ['embeddings'] }, {}, { labels: { in: 'no' } }, {}][i] ?? {},
+      file: () => ({ routes: [{ id: 'r', path: '/v1', select: { upstreams: 'in!=no' } }] }),
+    }); // prettier-ignore
+    const skipped = async (path: string): Promise<unknown> => {
+      const answer = await set.gateway
+        .send({ path, body: { model: 'm', input: 'x', messages: [] }, ...asked() })
+        .end();
+      const { candidates } = answer.json as { candidates: { upstream: string; decision: string; reason: string }[] };
+      return candidates.map(({ upstream, decision, reason }) => `${upstream} ${decision} ${reason}`);
+    }; // prettier-ignore
+    expect(await skipped('/v1/chat/completions')).toEqual([
+      'd take free and healthy', 'a skip disabled', 'b skip protocol', 'c skip serves', 'e skip route', 'f skip disabled',
+    ]); // prettier-ignore
+    expect(await skipped('/v1/messages')).toEqual([
+      'b take free and healthy', 'a skip disabled', 'c skip serves', 'd skip protocol', 'e skip route', 'f skip disabled',
+    ]); // prettier-ignore
+    const refused = await set.gateway
+      .send({ path: '/v1/rerank', body: { model: 'm', query: 'x', documents: [] }, ...asked() })
+      .end();
+    expect([refused.status, (refused.json['error'] as { code: string }).code]).toEqual([400, 'unsupported_protocol']);
+  }); // prettier-ignore
+
   it('is for holders of the token only, also where there are consumers', async () => {
     const set = await stage({
       server: { admin_token: TOKEN },

@@ -40,6 +40,10 @@ export class RecordingHost implements AnswerHost {
     this.pipeline().whole(answer);
   }
 
+  piece(bytes: Buffer): void {
+    this.pipeline().piece(bytes);
+  }
+
   commit(options: CommitOptions): void {
     this.verdicts.push('commit');
     this.commitOptions = options;

@@ -74,3 +74,12 @@ export const previousResponseNotFound = (param: string): GatewayError =>
     message: `What "${param}" names was not found.`,
     param,
   });
+
+export const unreadableId = (param: string): GatewayError =>
+  new GatewayError({
+    status: 400,
+    code: 'invalid_id',
+    type: 'invalid_request_error',
+    message: `An id in "${param}" must be a text.`,
+    param,
+  });

@@ -24,12 +24,16 @@ export const invalidBodyCoding = (coding: string): GatewayError =>
     message: `The request body is no valid ${coding} data.`,
   });
 
-export const missingModel = (): GatewayError =>
+/** `why` goes on after "the form", where it is one. */
+export const missingModel = (why?: string): GatewayError =>
   new GatewayError({
     status: 400,
     code: 'missing_model',
     type: invalidRequest,
-    message: 'The field "model" must be a string that names a model of this service.',
+    message:
+      why === undefined
+        ? 'The field "model" must be a string that names a model of this service.'
+        : `The form must have a field "model" that names a model of this service, but it ${why}.`,
     param: 'model',
   });
 

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { FormSyntaxError } from './form-syntax-error.js';
 import { ModelForm } from './model-form.js';
 
 const B = 'x-boundary';
@@ -17,7 +18,15 @@ const file = part(
   Buffer.from([0, 255, 13, 10, 45, 45]),
   'Content-Type: audio/wav\r\n',
 );
-const parsed = (bytes: Buffer, type = TYPE): string | undefined => ModelForm.parse(bytes, type)?.model;
+/** The model, or what is wrong. */
+function parsed(bytes: Buffer, type = TYPE): string {
+  try {
+    return ModelForm.parse(bytes, type).model;
+  } catch (error) {
+    if (error instanceof FormSyntaxError) return `the form ${error.reason}`;
+    throw error;
+  }
+}
 
 describe('ModelForm', () => {
   it('finds the model wherever it stands, and replaces nothing else', () => {
@@ -28,10 +37,10 @@ describe('ModelForm', () => {
     ]) {
       const body = form(...parts);
       const read = ModelForm.parse(body, TYPE);
-      expect(read?.model).toBe('whisper');
+      expect(read.model).toBe('whisper');
       const expected = form(...parts.map((one) => (one === model ? part('name="model"', 'real$&') : one)));
-      expect(Buffer.concat(read?.withModel('real$&') ?? [])).toEqual(expected);
-      expect(Buffer.concat(read?.withModel('whisper') ?? [])).toEqual(body);
+      expect(Buffer.concat(read.withModel('real$&'))).toEqual(expected);
+      expect(Buffer.concat(read.withModel('whisper'))).toEqual(body);
     }
   });
 
@@ -50,17 +59,36 @@ describe('ModelForm', () => {
     expect(parsed(form(part('name="model"', '')))).toBe('');
   });
 
+  it('lets any text stand before the first delimiter, and behind the last', () => {
+    for (const before of [
+      'preamble\r\n',
+      'This is a message in MIME format.\r\n\r\n',
+      '\r\n\r\n',
+      'a\nb\r\n',
+    ])
+      for (const after of ['', 'epilogue\r\n']) {
+        const body = Buffer.concat([Buffer.from(before), form(file, model), Buffer.from(after)]);
+        const read = ModelForm.parse(body, TYPE);
+        expect(read.model).toBe('whisper');
+        const renamed = form(file, part('name="model"', 'r'));
+        expect(Buffer.concat(read.withModel('r'))).toEqual(
+          Buffer.concat([Buffer.from(before), renamed, Buffer.from(after)]),
+        );
+      }
+  });
+
   it('takes the last of several, and replaces all', () => {
     const read = ModelForm.parse(form(part('name="model"', 'a'), part('name="model"', 'b')), TYPE);
-    expect(read?.model).toBe('b');
-    expect(Buffer.concat(read?.withModel('r') ?? [])).toEqual(
+    expect(read.model).toBe('b');
+    expect(Buffer.concat(read.withModel('r'))).toEqual(
       form(part('name="model"', 'r'), part('name="model"', 'r')),
     );
   });
 
   const whole = form(file, model);
   it('is none when cut anywhere before its closing delimiter', () => {
-    for (let end = 0; end < whole.length - 2; end++) expect(parsed(whole.subarray(0, end))).toBeUndefined();
+    for (let end = 0; end < whole.length - 2; end++)
+      expect(parsed(whole.subarray(0, end))).toMatch(/^the form (is cut off|does not hold the boundary)/);
     expect(parsed(whole.subarray(0, -2))).toBe('whisper');
   });
 
@@ -70,7 +98,8 @@ describe('ModelForm', () => {
     ['no boundary', whole, 'multipart/form-data'],
     ['two boundaries', whole, `${TYPE}; boundary=other`],
     ['another boundary', whole, 'multipart/form-data; boundary=other'],
-    ['text before', Buffer.concat([Buffer.from('preamble\r\n'), whole])],
+    ['a delimiter behind a lone LF before the first', Buffer.concat([Buffer.from(`--${B.slice(1)}\nx\n`), whole])],
+    ['text before it on its line', Buffer.concat([Buffer.from('preamble'), whole])],
     ['a delimiter behind a lone LF', form(part('name="file"', `x\n--${B}\nContent-Disposition: form-data; name="model"\n\nhidden\n`), model)],
     ['a delimiter within a line', form(part('name="file"', `x--${B}y`), model)],
     ['a delimiter behind the end', Buffer.concat([whole, model])],
@@ -85,7 +114,20 @@ describe('ModelForm', () => {
     ['a name that is too long', form(part('name="model"', 'm'.repeat(5000)))],
     ['a head that is too long', form(part('name="model"', 'm', `a: ${'b'.repeat(20_000)}\r\n`))],
     ['nothing', Buffer.alloc(0)],
-  ])('is none with %s', (_, body, type) => expect(parsed(body, type)).toBeUndefined()); // prettier-ignore
+  ])('is none with %s', (_, body, type) => expect(parsed(body, type)).toMatch(/^the form /)); // prettier-ignore
+
+  it.each<[string, Buffer, string?]>([
+    ['has no field "model"', form(file)],
+    ['has no valid boundary', whole, 'multipart/form-data'],
+    ['does not hold the boundary', whole, 'multipart/form-data; boundary=other'],
+    ['is cut off', whole.subarray(0, -6)],
+    ['holds its boundary elsewhere', Buffer.from(whole.toString('latin1').replaceAll('\r\n', '\n'), 'latin1')],
+    ['goes on behind its closing boundary', Buffer.concat([whole, model])],
+    ['has a field "model" of over 4096 bytes', form(part('name="model"', 'm'.repeat(5000)))],
+    ['has a part with a head over 16 KiB', form(part('name="model"', 'm', `a: ${'b'.repeat(20_000)}\r\n`))],
+    ['two readers could read differently', form(part('name="x"; name="model"', 'hidden'), model)],
+    ['whose head does not end', Buffer.from(`--${B}\r\nContent-Disposition: form-data; name="model"\r\nm\r\n--${B}--`)],
+  ])('says that it %s', (told, body, type) => expect(parsed(body, type)).toContain(told)); // prettier-ignore
 
   it('gives back any other field byte for byte', () => {
     fc.assert(
@@ -99,9 +141,9 @@ describe('ModelForm', () => {
           const body = form(...(first ? [own, other] : [other, own]));
           fc.pre(body.toString('latin1').split(`--${B}`).length === 4);
           const read = ModelForm.parse(body, TYPE);
-          expect(read?.model).toBe(Buffer.from(name).toString('utf8'));
+          expect(read.model).toBe(Buffer.from(name).toString('utf8'));
           const renamed = part('name="model"', 'real');
-          expect(Buffer.concat(read?.withModel('real') ?? [])).toEqual(
+          expect(Buffer.concat(read.withModel('real'))).toEqual(
             form(...(first ? [renamed, other] : [other, renamed])),
           );
         },

@@ -1,3 +1,4 @@
+import { FormSyntaxError } from './form-syntax-error.js';
 import { headerParameters } from './header-parameters.js';
 
 /** A byte range of the body: the value of one field. */
@@ -11,6 +12,10 @@ const HEAD_END = Buffer.from('\r\n\r\n');
 /** More than any head of a part needs. */
 const HEAD_LIMIT_BYTES = 16 * 1024;
 const LONGEST_MODEL_BYTES = 4096;
+const CLOSING = Buffer.from('--');
+const CUT = 'is cut off: its closing boundary is missing';
+const NO_LINE =
+  'holds its boundary elsewhere than on a line of its own, or ends lines with something else than CRLF';
 
 /**
  * A multipart/form-data body (RFC 7578) of which one field is understood: `model`. All other bytes are kept as they came.
@@ -23,13 +28,15 @@ export class ModelForm {
     private readonly values: readonly Range[],
   ) {}
 
-  /** Undefined where there is no whole `model` field, or the body is cut off or doubtful. */
-  static parse(bytes: Buffer, contentType: string): ModelForm | undefined {
+  /** @throws FormSyntaxError where there is no `model` field, or the body is cut off or doubtful */
+  static parse(bytes: Buffer, contentType: string): ModelForm {
     const boundary = headerParameters(contentType, 'multipart/form-data')?.get('boundary');
     // RFC 2046 §5.1.1
-    if (boundary === undefined || !/^[0-9A-Za-z'()+_,./:=? -]{1,70}$/.test(boundary)) return undefined;
+    if (boundary === undefined || !/^[0-9A-Za-z'()+_,./:=? -]{1,70}$/.test(boundary))
+      throw new FormSyntaxError('has no valid boundary in its content type, or two');
     const values = modelValues(bytes, Buffer.from(`--${boundary}`, 'latin1'));
-    return values === undefined || values.length === 0 ? undefined : new ModelForm(bytes, values);
+    if (values.length === 0) throw new FormSyntaxError('has no field "model"');
+    return new ModelForm(bytes, values);
   }
 
   /** As in JSON the last one counts where it stands twice. */
@@ -51,26 +58,36 @@ export class ModelForm {
   }
 }
 
-/** The values of the fields named `model`; undefined where the body is no sound form. */
-function modelValues(bytes: Buffer, delimiter: Buffer): Range[] | undefined {
+/** The values of the fields named `model`. @throws FormSyntaxError where the body is no sound form */
+function modelValues(bytes: Buffer, delimiter: Buffer): Range[] {
   const values: Range[] = [];
   let at = bytes.indexOf(delimiter);
-  // Nothing but an empty line before the first delimiter.
-  if (at !== 0 && !(at === CRLF.length && startsAt(bytes, CRLF, 0))) return undefined;
+  if (at < 0) throw new FormSyntaxError('does not hold the boundary of its content type');
+  // Before it may stand any text (RFC 2046 calls it the preamble), which nobody reads: the delimiter is not in it.
+  if (at !== 0 && !startsAt(bytes, CRLF, at - CRLF.length)) throw new FormSyntaxError(NO_LINE);
   for (;;) {
     at += delimiter.length;
-    if (startsAt(bytes, Buffer.from('--'), at)) return bytes.indexOf(delimiter, at) < 0 ? values : undefined;
-    if (!startsAt(bytes, CRLF, at)) return undefined;
+    if (startsAt(bytes, CLOSING, at)) {
+      if (bytes.indexOf(delimiter, at) < 0) return values;
+      throw new FormSyntaxError('goes on behind its closing boundary');
+    }
+    if (at + CRLF.length > bytes.length) throw new FormSyntaxError(CUT);
+    if (!startsAt(bytes, CRLF, at)) throw new FormSyntaxError(NO_LINE);
+    const next = bytes.indexOf(delimiter, at);
     // The empty line of a part without a head follows at once.
     const headEnd = bytes.indexOf(HEAD_END, at);
-    if (headEnd < 0 || headEnd - at > HEAD_LIMIT_BYTES) return undefined;
+    if (next < 0) throw new FormSyntaxError(CUT);
     const start = headEnd + HEAD_END.length;
-    const next = bytes.indexOf(delimiter, at);
     const end = next - CRLF.length;
-    // Each delimiter stands on a line of its own, and none within a head.
-    if (end < start || !startsAt(bytes, CRLF, end)) return undefined;
+    // None stands within a head.
+    if (headEnd < 0 || end < start)
+      throw new FormSyntaxError('has a part whose head does not end with an empty line');
+    if (headEnd - at > HEAD_LIMIT_BYTES) throw new FormSyntaxError('has a part with a head over 16 KiB');
+    if (!startsAt(bytes, CRLF, end)) throw new FormSyntaxError(NO_LINE);
     const name = fieldName(bytes.toString('utf8', at, headEnd));
-    if (name === null || (name === 'model' && end - start > LONGEST_MODEL_BYTES)) return undefined;
+    if (name === null) throw new FormSyntaxError('has a part whose head two readers could read differently');
+    if (name === 'model' && end - start > LONGEST_MODEL_BYTES)
+      throw new FormSyntaxError(`has a field "model" of over ${LONGEST_MODEL_BYTES} bytes`);
     if (name === 'model') values.push({ start, end });
     at = next;
   }

@@ -16,8 +16,9 @@ export function checkAccess(entries: Entries, findings: Findings): void {
   const { consumers, routes } = entries;
   if (consumers !== null) {
     checkConsumers(consumers);
-    if (consumers.length === 0)
-      findings.warning(['consumers'], 'there is no consumer, so every request is answered with 401');
+    // Where some could not be read, that is what is told.
+    if (consumers.length === 0 && !findings.hasIn('consumers') && !findings.hasIn('consumers_file'))
+      findings.warning([entries.consumersKey], 'there is no consumer, so every request is answered with 401');
     if (entries.server.metrics_token === undefined) {
       findings.warning(
         [],
@@ -43,7 +44,10 @@ function checkConsumers(consumers: readonly ConsumerEntry[]): void {
       );
     else if (section.id !== undefined) ids.set(section.id, entry);
     const keys = section.keys ?? [];
-    if (keys.length === 0) entry.warning([], `the consumer "${shown(section.id)}" has no key`);
+    if (keys.length === 0 && !entry.isWrong(['keys'])) {
+      const which = section.id === undefined ? 'this consumer' : `the consumer "${shown(section.id)}"`;
+      entry.warning([], `${which} has no key`);
+    }
     const keyIds = new Set<string>();
     for (const [i, key] of keys.entries()) {
       // A list of something else was reported by its rule.
@@ -54,6 +58,8 @@ function checkConsumers(consumers: readonly ConsumerEntry[]): void {
           `"${shown(key.id)}" is already the id of another key of this consumer`,
         );
       else if (key.id !== undefined) keyIds.add(key.id);
+      if (typeof key.value === 'string' && [key.id, section.id].includes(key.value.trim()))
+        entry.warning(['keys', i], 'the key is an id of it as well; ids are logged, so choose another one');
       const digest = digestOf(key);
       if (digest === null) continue;
       const twin = digests.get(digest);

@@ -1,8 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { file, load, type Variables } from '../../../test/support/small-config.js';
 import { formatProblem } from './config-problem.js';
 import { loadConfig } from './load-config.js';
@@ -112,74 +109,6 @@ describe('consumers', () => {
   it('warns of a consumer that nobody can be', () => {
     expect(warningsOf(closed('[{ id: a }]'))).toEqual([
       expect.stringContaining('the consumer "a" has no key'),
-    ]);
-  });
-});
-
-describe('consumers_file', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'consumers-'));
-  afterAll(() => rmSync(folder, { recursive: true }));
-  const lines = (...texts: string[]): void => writeFileSync(join(folder, 'c.jsonl'), texts.join('\n'));
-  const main = file({ server: TOKEN, end: 'consumers: [{ id: own, keys: [{ id: k, value: own-key }] }]\nconsumers_file: ./c.jsonl' }); // prettier-ignore
-  const load = () => loadConfig({ text: main, directory: folder }, { KEY: 'from-the-environment' });
-  const problems = (): string[] => {
-    const result = load();
-    return result.ok ? [] : result.problems.map(formatProblem);
-  };
-
-  it('adds one consumer a line, beside the file that names it', () => {
-    lines(
-      '\ufeff{"id":"a","keys":[{"id":"k","value":"${KEY}"}]}',
-      '',
-      '  {"id":"b","keys":[{"id":"k","value":"x"}]}\r',
-      '',
-    );
-    const result = load();
-    if (!result.ok) throw new Error(problems().join());
-    expect(result.warnings).toEqual([]);
-    expect(result.config.consumers?.map(({ id }) => id)).toEqual(['own', 'a', 'b']);
-    expect(result.config.consumers?.[1]?.keys[0]?.digest).toBe(sha256('from-the-environment'));
-  });
-
-  it('closes the service also by itself', () => {
-    lines('{"id":"a","keys":[{"id":"k","value":"x"}]}');
-    const text = file({ server: TOKEN, end: 'consumers_file: ./c.jsonl' });
-    const result = loadConfig({ text, directory: folder }, {});
-    expect(result.ok && result.config.consumers).toHaveLength(1);
-  });
-
-  it('tells problems with their line, and all of them', () => {
-    lines(
-      '{"id":"a","keys":[{"id":"k","sha256":"nope"}]}',
-      'no json',
-      '{"id":"own","id":"x"}',
-      '[1]',
-      '{"id":"own","keys":[{"id":"k","value":"own-key"}]}',
-      '{"id":"a"}',
-      '{"id":"q","prio":1}',
-    );
-    expect(problems()).toEqual([
-      expect.stringContaining('./c.jsonl: keys[0].sha256 (line 1): must be the SHA-256'),
-      expect.stringContaining('./c.jsonl (line 2): must be one JSON object a line'),
-      expect.stringContaining('./c.jsonl (line 3): must be one JSON object a line'),
-      expect.stringContaining('./c.jsonl (line 4): must be one JSON object a line'),
-      expect.stringContaining('./c.jsonl: id (line 5): "own" is already the id of consumers[0] (line 5)'),
-      expect.stringContaining(
-        './c.jsonl: keys[0] (line 5): is the same key as keys[0] of consumers[0] (line 5)',
-      ),
-      expect.stringContaining('./c.jsonl: id (line 6): "a" is already the id of ./c.jsonl (line 1)'),
-      expect.stringContaining('./c.jsonl: prio (line 7): unknown key "prio"'),
-    ]);
-  });
-
-  it('is refused where it is not there', () => {
-    rmSync(join(folder, 'c.jsonl'));
-    expect(problems()).toEqual([`consumers_file (line 6): file not found: ${join(folder, 'c.jsonl')}`]);
-  });
-
-  it('is not null', () => {
-    expect(problemsOf(file({ end: 'consumers_file: null' }))).toEqual([
-      expect.stringContaining('has no value'),
     ]);
   });
 });

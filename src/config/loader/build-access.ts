@@ -142,5 +142,9 @@ export function listOf<T extends string>(
 }
 
 function joined(...layers: readonly (Readonly<Record<string, string>> | undefined)[]): Labels {
-  return new Map(layers.flatMap((layer) => Object.entries(layer ?? {})));
+  const labels = new Map<string, string>();
+  // `Object.keys`, not `for … in`: a label may be called anything.
+  for (const layer of layers)
+    if (layer !== undefined) for (const key of Object.keys(layer)) labels.set(key, layer[key] as string);
+  return labels;
 }

@@ -3,20 +3,44 @@ import { ConsumerSection } from '../schema/consumer.section.js';
 import type { Origin } from './build-config.js';
 import type { ConfigPath } from './config-path.js';
 import { readFileText } from './file-text.js';
-import { Findings } from './findings.js';
+import type { Findings } from './findings.js';
 import { readPlainJson } from './json-shortcut.js';
-import { isPlainObject, type PlainObject } from './plain-object.js';
+import { jsonLineProblem, wholeFileProblem } from './json-line-problem.js';
+import { isPlainObject } from './plain-object.js';
 import { SectionReader } from './section-reader.js';
 import type { Environment } from './substitution.js';
 
-/** A consumer with the place it was written at. */
-export interface ConsumerEntry {
-  readonly section: ConsumerSection;
+/** More lines that are no objects are only counted. */
+const SHOWN_LINES = 20;
+
+/** A consumer with the place it was written at. Lives for one run of the loader. */
+export class ConsumerEntry {
+  constructor(
+    readonly section: ConsumerSection,
+    private readonly findings: Findings,
+    private readonly here: ConfigPath,
+    private readonly written: string,
+  ) {}
+
   /** Reports something about a part of it. */
-  readonly problem: (at: ConfigPath, message: string) => void;
-  readonly warning: (at: ConfigPath, message: string) => void;
+  problem(at: ConfigPath, message: string): void {
+    this.findings.problem([...this.here, ...at], message);
+  }
+
+  warning(at: ConfigPath, message: string): void {
+    this.findings.warning([...this.here, ...at], message);
+  }
+
+  /** Whether a problem was found with this very part. */
+  isWrong(at: ConfigPath): boolean {
+    return this.findings.has([...this.here, ...at]);
+  }
+
   /** Where it stands, for a message about another one. */
-  readonly place: () => string;
+  place(): string {
+    const line = this.findings.lineOf(this.here);
+    return line === null ? this.written : `${this.written} (line ${line})`;
+  }
 }
 
 /** Reads one consumer a line (JSON lines). Findings name the line of that file. */
@@ -32,26 +56,42 @@ export function readConsumersFile(
     return [];
   }
   // The line's number is the first step of a path in here.
-  const inFile = findings.ofFile(written, (path) => Number(path[0]));
-  const reader = new SectionReader(inFile, environment);
-  const lines = file.text.replace(/^\ufeff/, '').split('\n');
-  return lines.flatMap((text, i): ConsumerEntry[] => {
+  const inFile = findings.ofFile(written, (path) => (path.length === 0 ? null : Number(path[0])));
+  const reader = new SectionReader(inFile, environment, 'a consumer');
+  const entries: ConsumerEntry[] = [];
+  const odd: { readonly line: number; readonly text: string }[] = [];
+  for (const [i, untrimmed] of file.text
+    .replace(/^\ufeff/, '')
+    .split('\n')
+    .entries()) {
+    const text = untrimmed.trim();
+    if (text === '') continue;
     const line = i + 1;
-    const value = text.trim() === '' ? null : consumerOf(text.trim(), line, inFile);
-    if (value === null) return [];
-    const problem = (at: ConfigPath, message: string) => inFile.problem([line, ...at], message);
-    const warning = (at: ConfigPath, message: string) => inFile.warning([line, ...at], message);
-    const place = () => `${written} (line ${line})`;
-    return [{ section: reader.read(ConsumerSection, value, [line]), problem, warning, place }];
-  });
+    const value = readPlainJson(text)?.value;
+    if (isPlainObject(value))
+      entries.push(new ConsumerEntry(reader.read(ConsumerSection, value, [line]), inFile, [line], written));
+    else odd.push({ line, text });
+  }
+  const ofAll = odd.length === 0 ? null : wholeFileProblem(file.text);
+  if (ofAll !== null) {
+    inFile.problem([], ofAll);
+    return [];
+  }
+  reportLines(odd, inFile);
+  return entries;
 }
 
-function consumerOf(text: string, line: number, findings: Findings): PlainObject | null {
-  const value = readPlainJson(text)?.value;
-  if (isPlainObject(value)) return value;
-  // Of the line nothing is shown: it may hold a key.
-  findings.problem([line], 'must be one JSON object a line (one consumer), with no key twice in it');
-  return null;
+function reportLines(
+  odd: readonly { readonly line: number; readonly text: string }[],
+  findings: Findings,
+): void {
+  for (const { line, text } of odd.slice(0, SHOWN_LINES)) {
+    const { at, message } = jsonLineProblem(text);
+    findings.problem([line, ...at], message);
+  }
+  const next = odd[SHOWN_LINES];
+  if (next !== undefined)
+    findings.problem([next.line], `${odd.length - SHOWN_LINES} lines from here on are no consumers either`);
 }
 
 /** What relative paths of the file start from. */

@@ -42,8 +42,20 @@ export class Findings {
 
   /** Whether a problem was found with this very value. */
   has(path: ConfigPath): boolean {
-    const wanted = formatPath(path);
-    return this.#problems.some((problem) => problem.path === wanted);
+    const wanted = this.#shown(path);
+    // In another file each line is a thing of its own, and the path does not name it.
+    const line = this.file === null ? undefined : this.lineOf(path);
+    return this.#problems.some(
+      (problem) => problem.path === wanted && (line === undefined || problem.line === line),
+    );
+  }
+
+  /** Whether a problem was found with this key, anything in it, or the file it names. */
+  hasIn(key: string): boolean {
+    return (
+      this.#problems.some(({ path }) => path.split(/[.[]/)[0] === key) ||
+      (key.endsWith('_file') && this.#files.some(({ problems }) => problems.length > 0))
+    );
   }
 
   /** In the order of the file. */

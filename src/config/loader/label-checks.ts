@@ -14,6 +14,8 @@ const BUILT_IN: Readonly<Record<Kind, readonly string[]>> = {
   consumers: ['sys/consumer', 'sys/key'],
 };
 
+const KINDS = Object.keys(BUILT_IN) as readonly Kind[];
+
 /**
  * Warns of selectors that name a label which nobody carries: a slip in `!preveiw` would open everything. Each label is
  * told once, at its first place.
@@ -21,7 +23,11 @@ const BUILT_IN: Readonly<Record<Kind, readonly string[]>> = {
 export function checkSelectors(entries: Entries, findings: Findings): void {
   const carried = carriedLabels(entries);
   const told = new Set<string>();
+  // Thousands of consumers share a few selectors.
+  const looked = new Set<string>();
   const check = (kind: Kind, text: unknown, warn: (message: string) => void): void => {
+    if (typeof text !== 'string' || looked.has(`${kind} ${text}`)) return;
+    looked.add(`${kind} ${text}`);
     for (const key of keysOf(text)) {
       if (carried[kind].has(key) || told.has(`${kind} ${key}`)) continue;
       told.add(`${kind} ${key}`);
@@ -34,18 +40,19 @@ export function checkSelectors(entries: Entries, findings: Findings): void {
     section: Readonly<Partial<Record<Kind, unknown>>> | undefined,
     warn: (at: ConfigPath, message: string) => void,
   ): void => {
-    for (const kind of Object.keys(BUILT_IN) as Kind[])
-      check(kind, section?.[kind], (message) => warn(['select', kind], message));
+    if (section === undefined) return;
+    for (const kind of KINDS) check(kind, section[kind], (message) => warn(['select', kind], message));
   };
   for (const { index, section } of entries.routes ?? [])
     select(section.select as Partial<Record<Kind, unknown>>, (at, message) =>
       findings.warning(['routes', index, ...at], message),
     );
-  for (const { section, warning } of entries.consumers ?? []) {
-    select(section.select as Partial<Record<Kind, unknown>>, warning);
+  for (const entry of entries.consumers ?? []) {
+    const { section } = entry;
+    select(section.select as Partial<Record<Kind, unknown>>, (at, message) => entry.warning(at, message));
     for (const [i, key] of (section.keys ?? []).entries())
       select(key?.select as Partial<Record<Kind, unknown>>, (at, message) =>
-        warning(['keys', i, ...at], message),
+        entry.warning(['keys', i, ...at], message),
       );
   }
 }
@@ -59,16 +66,23 @@ function carriedLabels(entries: Entries): Readonly<Record<Kind, ReadonlySet<stri
   const { providers, upstreams, models, routes, consumers } = entries;
   const labelsOf = (list: readonly { section: { labels?: Record<string, string> } }[] | null) =>
     (list ?? []).map(({ section }) => section.labels);
-  const keys = (consumers ?? []).flatMap(({ section }) => section.keys ?? []);
+  const ofCallers = new Set(BUILT_IN.consumers);
+  const collect = (labels: Readonly<Record<string, string>> | undefined): void => {
+    if (labels !== undefined) for (const key of Object.keys(labels)) ofCallers.add(key);
+  };
+  for (const { section } of consumers ?? []) {
+    collect(section.labels);
+    for (const key of section.keys ?? []) collect(key?.labels);
+  }
   return {
     routes: carried('routes', labelsOf(routes)),
     models: carried('models', labelsOf(models)),
     upstreams: carried('upstreams', [...labelsOf(providers), ...labelsOf(upstreams)]),
-    consumers: carried('consumers', [...labelsOf(consumers), ...keys.map((key) => key?.labels)]),
+    consumers: ofCallers,
   };
 }
 
 /** The labels a selector names. What is no selector was reported and taken out by its rule. */
-function keysOf(text: unknown): readonly string[] {
-  return typeof text === 'string' ? LabelSelector.parse(text).requirements.map(({ key }) => key) : [];
+function keysOf(text: string): readonly string[] {
+  return LabelSelector.parse(text).requirements.map(({ key }) => key);
 }

@@ -11,6 +11,8 @@ describe('nearest', () => {
     ['kye', 'key', true],
     ['header', 'headers', true],
     ['uri', 'url', true],
+    ['probe', 'probe_interval', false],
+    ['url_of_the_server', 'url', false],
     ['temperature', 'headers', false],
   ])('%s → %s (close: %s)', (word, expected, close) => {
     expect(nearest(word, known)).toEqual({ word: expected, close });

@@ -10,9 +10,10 @@ export interface Nearest {
 /** The known word that takes the fewest edits (insert, delete, replace, swap) to reach; case, `-` and `_` count nothing. */
 export function nearest(word: string, known: Iterable<string>): Nearest | null {
   const wanted = plain(word);
+  const words = [...known];
   let best: string | null = null;
   let bestDistance = Infinity;
-  for (const candidate of known) {
+  for (const candidate of words) {
     const other = plain(candidate);
     // The lengths alone already ask for that many edits.
     if (Math.abs(other.length - wanted.length) >= bestDistance) continue;
@@ -22,7 +23,19 @@ export function nearest(word: string, known: Iterable<string>): Nearest | null {
     bestDistance = distance;
   }
   if (best === null) return null;
-  return { word: best, close: bestDistance <= Math.max(1, Math.floor(wanted.length / 3)) };
+  if (bestDistance <= Math.max(1, Math.floor(wanted.length / 3))) return { word: best, close: true };
+  return { word: longerOrShorter(wanted, words) ?? best, close: false };
+}
+
+/** `prio` for `priority`, `quotas_of_day` for `quota`. */
+function longerOrShorter(wanted: string, known: readonly string[]): string | null {
+  const LEAST = 3;
+  for (const candidate of known) {
+    const other = plain(candidate);
+    const [short, long] = other.length < wanted.length ? [other, wanted] : [wanted, other];
+    if (short.length >= LEAST && long.startsWith(short)) return candidate;
+  }
+  return null;
 }
 
 function plain(word: string): string {

@@ -8,7 +8,7 @@ import { UpstreamSection } from '../schema/upstream.section.js';
 import { ConsumerSection } from '../schema/consumer.section.js';
 import { RouteSection } from '../schema/route.section.js';
 import type { Origin } from './build-config.js';
-import { type ConsumerEntry, readConsumersFile } from './consumers-file.js';
+import { ConsumerEntry, readConsumersFile } from './consumers-file.js';
 import type { Findings } from './findings.js';
 import { isPlainObject, type PlainObject } from './plain-object.js';
 import { SectionReader } from './section-reader.js';
@@ -28,6 +28,8 @@ export interface Entries {
   readonly models: readonly Entry<ModelSection>[] | null;
   /** Of the file and of the file it names; null where it has neither key. */
   readonly consumers: readonly ConsumerEntry[] | null;
+  /** What the file says about consumers at all stands here. */
+  readonly consumersKey: 'consumers' | 'consumers_file';
   readonly routes: readonly Entry<RouteSection>[] | null;
   readonly plugins: readonly Entry<PluginSection>[];
   readonly disable: readonly string[];
@@ -55,6 +57,7 @@ export function readEntries(
     upstreams: list(UpstreamSection, file.upstreams),
     models: list(ModelSection, file.models),
     consumers: consumersOf(file, origin, findings, environment),
+    consumersKey: 'consumers_file' in root && !('consumers' in root) ? 'consumers_file' : 'consumers',
     routes: list(RouteSection, file.routes),
     plugins: list(PluginSection, file.plugins) ?? [],
     disable: file.disable ?? [],
@@ -74,14 +77,7 @@ function consumersOf(
   if (listed === undefined && name === undefined) return null;
   const own = (listed ?? []).flatMap((section, index): ConsumerEntry[] => {
     if (!(section instanceof ConsumerSection)) return [];
-    const here = ['consumers', index] as const;
-    const problem: ConsumerEntry['problem'] = (at, message) => findings.problem([...here, ...at], message);
-    const warning: ConsumerEntry['warning'] = (at, message) => findings.warning([...here, ...at], message);
-    const place = () => {
-      const line = findings.lineOf(here);
-      return `consumers[${index}]${line === null ? '' : ` (line ${line})`}`;
-    };
-    return [{ section, problem, warning, place }];
+    return [new ConsumerEntry(section, findings, ['consumers', index], `consumers[${index}]`)];
   });
   return typeof name === 'string' ? [...own, ...readConsumersFile(name, origin, findings, environment)] : own;
 }

@@ -18,6 +18,8 @@ export class SectionReader {
   constructor(
     private readonly findings: Findings,
     private readonly environment: Environment,
+    /** What one line of another file is, whose number is the first step of each path; null in the file itself. */
+    private readonly line: string | null = null,
   ) {}
 
   read<T extends object>(Section: new () => T, value: PlainObject, path: ConfigPath): T {
@@ -34,7 +36,7 @@ export class SectionReader {
         setOwn(section as PlainObject, key, given);
       }
     }
-    this.#validate(section, settings, value, path);
+    this.#validate(section, Section, value, path);
     this.#readInner(section as PlainObject, settings, path);
     return section;
   }
@@ -55,14 +57,9 @@ export class SectionReader {
 
   // class-validator finds a class's rules through `object.constructor`, which a key of the file could replace: so
   // unknown keys never reach the instance, and its own whitelist has nothing left to do.
-  #validate(
-    section: object,
-    settings: ReadonlyMap<string, SettingOptions>,
-    raw: PlainObject,
-    path: ConfigPath,
-  ): void {
-    for (const property of failedKeys(section)) {
-      const setting = settings.get(property);
+  #validate(section: object, Section: SectionClass, raw: PlainObject, path: ConfigPath): void {
+    for (const property of failedKeys(section, Section)) {
+      const setting = settingsOf(Section).get(property);
       if (setting === undefined) continue;
       const here = [...path, property];
       const value = (section as PlainObject)[property];
@@ -112,10 +109,11 @@ export class SectionReader {
 
   #unknownKey(Section: SectionClass, key: string, path: ConfigPath): void {
     const known = [...settingsOf(Section).keys()];
+    const inside = this.line === null ? path : path.slice(1);
     const place =
-      path.length === 0
-        ? 'the top level'
-        : formatPath(path.map((step) => (typeof step === 'number' ? 0 : step)));
+      inside.length === 0
+        ? (this.line ?? 'the top level')
+        : formatPath(inside.map((step) => (typeof step === 'number' ? 0 : step)));
     const where = place.replaceAll('[0]', '[]');
     const similar = nearest(key, known);
     const elsewhere = similar?.close === true ? [] : placesOf(key);

@@ -10,9 +10,20 @@ export const sha256: Rule = simpleRule(
   (value) => {
     if (typeof value !== 'string') return notText(value);
     if (/^[0-9a-f]{64}$/i.test(value)) return null;
-    return `must be the SHA-256 of the key as 64 hexadecimal digits, not a text of ${value.length}`;
+    return `must be the SHA-256 of the key as 64 hexadecimal digits${hashHint(value)}`;
   },
 );
+
+/** What was written instead, without a character of it: it may be the key itself. */
+function hashHint(value: string): string {
+  if (/^\s*[0-9a-f]{64}\s*$/i.test(value)) return ', without white space around them';
+  if (/^sha-?256[:=$-]/i.test(value)) return ' alone, without "sha256:" in front of them';
+  if (/^0x/i.test(value)) return ' alone, without "0x" in front of them';
+  if (/^[\w+/-]{43}=?$/.test(value) && !value.startsWith('lp-')) return ', not in base64';
+  const { length } = value;
+  const given = `, not a text of ${length} ${length === 1 ? 'character' : 'characters'}`;
+  return `${given}; a key in the clear belongs to "value"`;
+}
 
 /** The list of a consumer's keys: each of them as a hash or in the clear. */
 export function consumerKeys(Section: SectionClass): Rule {

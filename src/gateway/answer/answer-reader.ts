@@ -33,6 +33,8 @@ export interface AnswerHost {
   pipeline(): StreamPipeline;
   /** Leads a whole JSON answer through its stages. */
   whole(answer: JsonDocument): void;
+  /** Shows the bytes of a JSON answer that is too large to be held to those that look at answers. */
+  piece(bytes: Buffer): void;
   /** Sends the head to the client: from here nothing can be tried again. */
   commit(options: CommitOptions): void;
   /** The client has its whole answer. */

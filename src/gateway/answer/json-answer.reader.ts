@@ -39,7 +39,10 @@ export class JsonAnswerReader implements AnswerReader {
 
   data(chunk: Buffer): boolean {
     if (this.#over) return true;
-    if (this.#piping) return this.host.sink.write(chunk);
+    if (this.#piping) {
+      if (this.options.inspected) this.host.piece(chunk);
+      return this.host.sink.write(chunk);
+    }
     if (this.#blank && !isBlank(chunk)) {
       this.#blank = false;
       this.host.tokenSeen();
@@ -82,6 +85,7 @@ export class JsonAnswerReader implements AnswerReader {
     this.host.commit(this.#commitOptions(this.options.decoded));
     const parts = this.#parts;
     this.#parts = [];
+    if (this.options.inspected) for (const part of parts) this.host.piece(part);
     return this.host.sink.write(parts);
   }
 

@@ -1,14 +1,22 @@
 import type { Registry } from 'prom-client';
-import { CounterFamily } from './series.js';
+import { CounterFamily, type CounterSeries } from './series.js';
 
 /** Stands for all consumers beyond the limit. */
 const OTHER = 'other';
+
+/** The series of one consumer and model, made when first needed: a request finds them by two look-ups. */
+interface OfModel {
+  readonly results: Map<string, CounterSeries>;
+  input: CounterSeries | null;
+  output: CounterSeries | null;
+}
 
 /** What each consumer uses. Names as many of them as it may, in the order in which they come; lives as long as the service. */
 export class ConsumerMetrics {
   readonly #requests: CounterFamily;
   readonly #tokens: CounterFamily;
-  readonly #named = new Set<string>();
+  /** By consumer as its label names it, then by model. */
+  readonly #series = new Map<string, Map<string, OfModel>>();
 
   constructor(
     registry: Registry,
@@ -30,24 +38,42 @@ export class ConsumerMetrics {
 
   /** Once for each request; `model` is a configured name or ''. */
   counted(consumer: string, model: string, result: string): void {
-    this.#requests.with(this.#label(consumer), model, result).add();
+    const label = this.#label(consumer);
+    const { results } = this.#of(label, model);
+    let series = results.get(result);
+    if (series === undefined) results.set(result, (series = this.#requests.with(label, model, result)));
+    series.add();
   }
 
   /** Only finite, positive numbers are believed. */
   tokens(consumer: string, model: string, input: unknown, output: unknown): void {
-    this.#add(consumer, model, 'input', input);
-    this.#add(consumer, model, 'output', output);
+    if (isAmount(input)) this.#add(consumer, model, 'input', input);
+    if (isAmount(output)) this.#add(consumer, model, 'output', output);
   }
 
-  #add(consumer: string, model: string, direction: string, amount: unknown): void {
-    if (typeof amount !== 'number' || !Number.isFinite(amount) || amount <= 0) return;
-    this.#tokens.with(this.#label(consumer), model, direction).add(amount);
+  #add(consumer: string, model: string, direction: 'input' | 'output', amount: number): void {
+    const label = this.#label(consumer);
+    const of = this.#of(label, model);
+    of[direction] ??= this.#tokens.with(label, model, direction);
+    of[direction].add(amount);
   }
 
+  /** The first of them are named. */
   #label(consumer: string): string {
-    if (this.#named.has(consumer)) return consumer;
-    if (this.#named.size >= this.limit) return OTHER;
-    this.#named.add(consumer);
-    return consumer;
+    if (this.#series.has(consumer)) return consumer;
+    const named = this.#series.has(OTHER) ? this.#series.size - 1 : this.#series.size;
+    return named >= this.limit ? OTHER : consumer;
   }
+
+  #of(label: string, model: string): OfModel {
+    let models = this.#series.get(label);
+    if (models === undefined) this.#series.set(label, (models = new Map()));
+    let of = models.get(model);
+    if (of === undefined) models.set(model, (of = { results: new Map(), input: null, output: null }));
+    return of;
+  }
+}
+
+function isAmount(amount: unknown): amount is number {
+  return typeof amount === 'number' && Number.isFinite(amount) && amount > 0;
 }

@@ -1,0 +1,184 @@
+import { QuoteSearch } from './quote-search.js';
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const OPEN_ARRAY = 0x5b;
+const BACKSLASH = 0x5c;
+const CLOSE_ARRAY = 0x5d;
+const LETTER_N = 0x6e;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+const SPACE = 0x20;
+
+/** A search costs about as much as looking at this many bytes here. */
+const NEAR_BYTES = 16;
+/** Of a longer text only this much is told. */
+const TEXT_LIMIT_BYTES = 4096;
+/** What is deeper is passed over; a request cannot be. */
+const DEPTH_LIMIT = 20_000;
+
+/** A text (one character a byte), null, or undefined for a number or a boolean. */
+export type WalkValue = string | null | undefined;
+
+/** Told what a walk meets; `inside` is what `open` made of the object or array around it. */
+export interface WalkVisitor<C> {
+  /** `key`: the member's name; of an item of an array that of the array, '' at the top. */
+  open(kind: 'object' | 'array', key: string, inside: C): C;
+  value(key: string, value: WalkValue, inside: C): void;
+  close(inside: C): void;
+}
+
+interface Frame<C> {
+  readonly object: boolean;
+  /** Of an object the member that is read, of an array its own. */
+  key: string;
+  readonly inside: C;
+}
+
+/**
+ * Visits every value of a JSON text, at any depth, as its bytes come in. Unlike a parser it sees each member of a name that
+ * stands twice, of which another reader may take another one. What is no JSON is passed over. Lives for one text; keeps
+ * one string of it at most, and never recurses.
+ */
+export class JsonWalk<C> {
+  readonly #frames: Frame<C>[] = [];
+  readonly #search = new QuoteSearch();
+  #inString = false;
+  #escaped = false;
+  /** In an object: the next string is a name. */
+  #expectsName = false;
+  #inScalar = false;
+  #text = '';
+  #over = false;
+
+  constructor(
+    private readonly visitor: WalkVisitor<C>,
+    private readonly outside: C,
+  ) {}
+
+  /** The next bytes, cut anywhere. */
+  feed(chunk: Buffer): void {
+    let at = 0;
+    while (at < chunk.length && !this.#over) {
+      if (this.#inString) {
+        at = this.#string(chunk, at);
+        continue;
+      }
+      this.#token(chunk[at] as number);
+      at++;
+    }
+    this.#search.release();
+  }
+
+  #token(byte: number): void {
+    if (byte <= SPACE) {
+      this.#inScalar = false;
+      return;
+    }
+    const inScalar = this.#inScalar;
+    this.#inScalar = false;
+    switch (byte) {
+      case QUOTE:
+        this.#inString = true;
+        this.#text = '';
+        return;
+      case COMMA:
+        this.#expectsName = this.#frames.at(-1)?.object === true;
+        return;
+      case COLON:
+        this.#expectsName = false;
+        return;
+      case OPEN_OBJECT:
+      case OPEN_ARRAY:
+        return this.#open(byte === OPEN_OBJECT);
+      case CLOSE_OBJECT:
+      case CLOSE_ARRAY:
+        return this.#close();
+      default:
+        this.#inScalar = true;
+        if (!inScalar) this.#tell(byte === LETTER_N ? null : undefined);
+    }
+  }
+
+  #open(object: boolean): void {
+    if (this.#frames.length >= DEPTH_LIMIT) {
+      this.#over = true;
+      return;
+    }
+    const around = this.#frames.at(-1);
+    const key = around?.key ?? '';
+    const inside = this.visitor.open(object ? 'object' : 'array', key, around?.inside ?? this.outside);
+    this.#frames.push({ object, key: object ? '' : key, inside });
+    this.#expectsName = object;
+  }
+
+  #close(): void {
+    const frame = this.#frames.pop();
+    this.#expectsName = false;
+    if (frame !== undefined) this.visitor.close(frame.inside);
+  }
+
+  /** @returns where to go on */
+  #string(chunk: Buffer, from: number): number {
+    const quote = this.#closingQuote(chunk, from);
+    const end = quote < 0 ? chunk.length : quote;
+    const room = TEXT_LIMIT_BYTES - this.#text.length;
+    if (room > 0) this.#text += chunk.toString('latin1', from, Math.min(end, from + room));
+    if (quote < 0) return end;
+    this.#inString = false;
+    this.#end(decoded(this.#text));
+    return quote + 1;
+  }
+
+  /** -1 where the string goes on in the next chunk. Each byte is seen a fixed number of times. */
+  #closingQuote(chunk: Buffer, from: number): number {
+    const to = chunk.length;
+    let i = this.#escaped ? from + 1 : from;
+    for (;;) {
+      const near = Math.min(i + NEAR_BYTES, to);
+      while (i < near) {
+        const byte = chunk[i];
+        if (byte === QUOTE) {
+          this.#escaped = false;
+          return i;
+        }
+        i += byte === BACKSLASH ? 2 : 1;
+      }
+      if (i >= to) {
+        this.#escaped = i > to;
+        return -1;
+      }
+      const quote = this.#search.next(chunk, i, to);
+      let even = quote;
+      while (even > i && chunk[even - 1] === BACKSLASH) even--;
+      const escaped = (quote - even) % 2 === 1;
+      if (quote === to || !escaped) {
+        this.#escaped = escaped;
+        return quote === to ? -1 : quote;
+      }
+      i = quote + 1;
+    }
+  }
+
+  #end(text: string): void {
+    const frame = this.#frames.at(-1);
+    if (frame?.object === true && this.#expectsName) frame.key = text;
+    else this.#tell(text);
+  }
+
+  #tell(value: WalkValue): void {
+    const frame = this.#frames.at(-1);
+    if (frame !== undefined) this.visitor.value(frame.key, value, frame.inside);
+  }
+}
+
+function decoded(raw: string): string {
+  if (!raw.includes('\\')) return raw;
+  try {
+    return JSON.parse(`"${raw}"`) as string;
+  } catch {
+    // No reader will take it for anything else.
+    return raw;
+  }
+}
