@@ -263,7 +263,12 @@ describe('the end (spec 01 §10)', () => {
     const running = await service.send({ body: { ...BODY, stream: true } }).saw('begin');
     service.kill('SIGTERM');
     await running.end();
-    expect(running.events.at(-1)?.json).toMatchObject({ error: { code: 'upstream_stream_interrupted' } });
+    expect(running.events.at(-1)?.json).toMatchObject({
+      error: {
+        code: 'upstream_stream_interrupted',
+        message: 'The gateway is shutting down and ended this answer; what came is incomplete.',
+      },
+    });
     expect(running.text).not.toContain('[DONE]');
     expect(await service.exit()).toEqual({ code: 0, signal: null });
     await up.last.closed;

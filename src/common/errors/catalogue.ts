@@ -1,4 +1,4 @@
-import { interruptionEvent } from './error-form.js';
+import { streamInterrupted } from './error-form.js';
 import { GatewayError } from './gateway-error.js';
 
 /** Every answer the proxy gives by itself: code, status, text. Codes are part of the API and are never reused. */
@@ -303,4 +303,4 @@ function retryHeaders(retryMs: number): Readonly<Record<string, string>> {
 }
 
 /** What says in band that a stream of chat completions broke (spec 01 §8). */
-export const STREAM_INTERRUPTED = interruptionEvent('openai', '', 0);
+export const STREAM_INTERRUPTED = streamInterrupted('upstream');

@@ -73,7 +73,7 @@ export class JsonAnswerReader implements AnswerReader {
       this.host.fail(failure);
       return;
     }
-    this.host.sink.cut();
+    this.host.sink.cut(this.host.breakCause);
     this.host.interrupted(failure);
   }
 
