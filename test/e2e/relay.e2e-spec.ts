@@ -232,6 +232,30 @@ describe('relaying a JSON answer (spec 01 §8)', () => {
     ).toBe(1);
   });
 
+  it.each([
+    ['inside a string', '{"choices":[{"x":"', '', 'net_err'],
+    ['behind an inner bracket', '{"choices":[{"x":"', '"}]', 'net_err'],
+    ['nowhere', '{"choices":[{"x":"', '"}]}\n', 'ok'],
+  ])(
+    'over 8 MiB that only the end of the connection delimits, cut %s, never looks more whole than it is',
+    async (_where, before, after, result) => {
+      const set = await stage();
+      set.a.next(async (_r, answer) => {
+        await answer.head(200, JSON_TYPE, 'close');
+        await answer.write(before);
+        await answer.write(Buffer.alloc(9 * MIB, '\\"'));
+        if (after !== '') await answer.write(after);
+        await answer.end();
+      });
+      const answer = await set.chat({}, { discard: true }).end();
+      expect(answer.status).toBe(200);
+      if (result === 'ok') expect(answer.ending).toBe('complete');
+      else expect(['cut', 'reset']).toContain(answer.ending);
+      await waitFor(async () => (await set.gateway.inflight('a')) === 0, 'the slot came back');
+      expect((await set.gateway.metrics()).sum('llm_proxy_requests_total', { result })).toBe(1);
+    },
+  );
+
   it('is not inspected for an error over 8 MiB', async () => {
     const set = await stage({ upstreams: 2 });
     const text = JSON.stringify({ error: { message: 'x'.repeat(9 * MIB) } });
