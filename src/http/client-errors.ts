@@ -7,6 +7,7 @@ import {
   wrongMethod,
 } from '../common/errors/catalogue.js';
 import type { GatewayError } from '../common/errors/gateway-error.js';
+import { drained } from './client-presence.js';
 import { takeNoMore } from './connection-end.js';
 import { edgeContext } from './edge-context.js';
 import type { EdgeService } from './edge.service.js';
@@ -44,16 +45,20 @@ export class ClientErrors {
     after(response, () => socket.destroySoon());
   }
 
-  /** CONNECT: no tunnels here. Trap: Node has let go of the connection, so a running answer could not go on. */
+  /**
+   * CONNECT: no tunnels here. Trap: Node has let go of the connection, and tells the answers that are still to come on it
+   * no more when it has drained.
+   */
   refuseTunnel(socket: Socket): void {
     socket.on('error', () => {});
-    const last = takeNoMore(socket);
-    if (last === null || (last && isPending(edgeContext(last).response))) {
-      socket.destroy();
-      return;
-    }
+    socket.on('drain', () => drained(socket));
+    // What follows is for the tunnel; it is read so that the client's leaving is seen.
     socket.resume();
-    this.#answerBare(socket, wrongMethod('GET, HEAD, POST'));
+    const last = takeNoMore(socket);
+    if (last === null) return;
+    const refuse = () => this.#answerBare(socket, wrongMethod('GET, HEAD, POST'));
+    if (last === undefined) refuse();
+    else after(edgeContext(last).response, refuse);
   }
 
   #answerBare(socket: Socket, answer: GatewayError): void {
@@ -66,10 +71,6 @@ export class ClientErrors {
     socket.write(head + body);
     socket.destroySoon();
   }
-}
-
-function isPending(response: ServerResponse | null): boolean {
-  return response !== null && !response.writableFinished;
 }
 
 /** When the answer has left, or at once where it has. */

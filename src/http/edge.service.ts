@@ -70,6 +70,7 @@ export class EdgeService {
     context.requestId = requestIdOf(raw.headers['x-request-id']);
     context.headers = ['x-request-id', context.requestId];
     if (!this.#cors.off) context.headers.push(...this.#cors.headers(raw));
+    if (this.state.draining) context.headers.push('connection', 'close');
     const { resolved } = context;
     context.form = resolved?.endpoint.operation?.form ?? formOf(raw.headers);
     context.continueDue = awaitsContinue(raw);
@@ -97,7 +98,7 @@ export class EdgeService {
       if (resolved?.endpoint.name === 'operation') {
         this.open.enter(context);
         context.presence = new ClientPresence(raw, reply.raw, () => this.#leave(context));
-      } else if (context.continueDue) {
+      } else if (context.continueDue && !this.state.draining) {
         // Nobody reads a body here, and it may come or not: what follows on this connection could be either.
         context.headers.push('connection', 'close');
       }

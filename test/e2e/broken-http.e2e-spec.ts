@@ -239,6 +239,81 @@ describe('garbage behind good requests on one connection', () => {
     expectRefusal(await refusal.end(), 400, 'malformed_request');
   });
 
+  it.each([
+    ['CONNECT', 'CONNECT a:1 HTTP/1.1\r\nhost: a:1\r\n\r\nand what the tunnel was meant for', 405],
+    ['an upgrade', get('/healthz', { headers: 'connection: upgrade\r\nupgrade: websocket\r\n' }), 200],
+    ['garbage', '\x00\x01\r\n\r\n', 400],
+    ['a request without a host', get('/healthz', { host: '' }), 400],
+  ])('%s behind a large stream to a slow client waits for its end', async (_what, bytes, status) => {
+    const { a, gateway } = await stage();
+    const piece = `data: {"choices":[],"x":"${'x'.repeat(100_000)}"}\n\n`;
+    const pieces = 100;
+    a.next(async (_request, answer) => {
+      await answer.sseHead();
+      for (let i = 0; i < pieces; i++) await answer.write(piece);
+      await answer.end('data: [DONE]\n\n');
+    });
+    const connection = gateway.connect();
+    const stream = connection.send({ body: { model: 'm', messages: MESSAGES, stream: true } });
+    await stream.saw('choices');
+    connection.socket.pause();
+    const behind = connection.expect();
+    connection.socket.write(Buffer.from(bytes, 'latin1'));
+    await gateway.get('/healthz');
+    connection.socket.resume();
+    await stream.end();
+    expect([stream.ending, stream.text.length]).toEqual(['complete', piece.length * pieces + 14]);
+    expect(stream.text.endsWith('data: [DONE]\n\n')).toBe(true);
+    await behind.end();
+    expect([behind.status, behind.ending]).toEqual([status, 'complete']);
+    if (status !== 200) await ended(connection);
+  });
+
+  it('CONNECT behind several requests costs none of them its answer', async () => {
+    const { a, gateway } = await stage();
+    const hold = gate();
+    a.always(async (_request, answer) => {
+      await hold.opened;
+      await answer.json(200, { choices: [] });
+    });
+    const connection = gateway.connect();
+    const asked = answers(connection, `${chat().repeat(12)}CONNECT a:1 HTTP/1.1\r\nhost: a:1\r\n\r\n`, 13);
+    await waitFor(() => a.requests.length === 8, 'a few were asked');
+    hold.open();
+    expect((await asked).map(({ status }) => status)).toEqual([...Array<number>(12).fill(200), 405]);
+    await ended(connection);
+  });
+
+  it.each([12, 150])(
+    'of %i requests of a client that has left, what waited is never begun',
+    async (count) => {
+      const { a, gateway } = await stage();
+      a.always(() => {});
+      const connection = gateway.connect();
+      connection.socket.write(chat().repeat(count));
+      await waitFor(() => a.requests.length === 8, 'a few were asked');
+      connection.socket.resetAndDestroy();
+      await waitFor(() => a.requests.every(({ over }) => over), 'all were aborted');
+      expect(a.requests).toHaveLength(8);
+    },
+  );
+
+  it('an answer that ends the connection is the last: what waited behind it is not served', async () => {
+    const { a, gateway } = await stage();
+    const hold = gate();
+    a.always(async (_request, answer) => {
+      await hold.opened;
+      await answer.json(200, { choices: [] });
+    });
+    const connection = gateway.connect();
+    const broken = get('/healthz', { host: '' });
+    const asked = answers(connection, `${chat().repeat(8)}${broken}${chat().repeat(3)}`, 10);
+    await waitFor(() => a.requests.length === 8, 'a few were asked');
+    hold.open();
+    expect((await asked).map(({ status }) => status)).toEqual([...Array<number>(8).fill(200), 400, 0]);
+    expect(a.requests).toHaveLength(8);
+  });
+
   it('no second answer where the broken body belongs to a request that has its answer', async () => {
     const { gateway } = await stage();
     const connection = gateway.connect();
