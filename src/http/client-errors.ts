@@ -4,6 +4,8 @@ import {
   headersTooLarge,
   malformedRequest,
   requestTimeout,
+  unknownMethod,
+  unsupportedVersion,
   wrongMethod,
 } from '../common/errors/catalogue.js';
 import type { GatewayError } from '../common/errors/gateway-error.js';
@@ -21,14 +23,14 @@ export class ClientErrors {
   constructor(private readonly edge: () => EdgeService) {}
 
   /** The parser gave up on a connection, or a request did not arrive in time. May be told again for later bytes. */
-  refuse(error: NodeJS.ErrnoException, socket: Socket): void {
+  refuse(error: ParserError, socket: Socket): void {
     if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) {
       socket.destroy();
       return;
     }
     const last = takeNoMore(socket);
     if (last === null) return;
-    const answer = errorFor(error.code);
+    const answer = errorFor(error);
     if (last === undefined) {
       this.#answerBare(socket, answer);
       return;
@@ -84,10 +86,46 @@ const REASON: Readonly<Record<number, string>> = {
   405: 'Method Not Allowed',
   408: 'Request Timeout',
   431: 'Request Header Fields Too Large',
+  501: 'Not Implemented',
+  505: 'HTTP Version Not Supported',
 };
 
-function errorFor(code: string | undefined): GatewayError {
-  if (code === 'HPE_HEADER_OVERFLOW') return headersTooLarge();
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return requestTimeout();
-  return malformedRequest();
+/** What the parser says beside its code. */
+export interface ParserError extends NodeJS.ErrnoException {
+  readonly bytesParsed?: number;
+  /** A buffer, whatever the framework's types say. */
+  readonly rawPacket?: unknown;
+}
+
+function errorFor(error: ParserError): GatewayError {
+  switch (error.code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return headersTooLarge();
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return requestTimeout();
+    case 'HPE_INVALID_VERSION':
+      return unsupportedVersion();
+    case 'HPE_INVALID_METHOD':
+      return isRequestLine(lineAt(error)) ? unknownMethod() : malformedRequest();
+    default:
+      return malformedRequest();
+  }
+}
+
+/** Longest first line that is looked at. */
+const LINE_BYTES = 8192;
+
+/** The line in which the parser stopped, as far as it came in one packet. */
+function lineAt({ bytesParsed = 0, rawPacket }: ParserError): string {
+  if (!Buffer.isBuffer(rawPacket)) return '';
+  const start = bytesParsed === 0 ? 0 : rawPacket.lastIndexOf(0x0a, bytesParsed - 1) + 1;
+  const end = rawPacket.indexOf(0x0d, bytesParsed);
+  return end < 0 || end - start > LINE_BYTES ? '' : rawPacket.toString('latin1', start, end);
+}
+
+/** All is well but the method, which nobody here knows (RFC 9110 §9.1). */
+function isRequestLine(line: string): boolean {
+  const [method = '', target = '', version = '', ...rest] = line.split(' ');
+  const isToken = /^[A-Za-z0-9!#$%&'*+\-.^_`|~]+$/.test(method);
+  return isToken && target !== '' && /^HTTP\/1\.[01]$/.test(version) && rest.length === 0;
 }

@@ -112,6 +112,18 @@ describe('a request that breaks HTTP is answered in our form, and its connection
     ['a NUL in a header', get('/healthz', { headers: 'x: a\0b\r\n' }), 400, malformed],
     ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 400, malformed],
     ['TLS', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', 400, malformed],
+    ['a target that is the whole server', get('*'), 400, malformed],
+    ['a target of another scheme', get('ftp://x/healthz'), 400, malformed],
+    ['a target without a host', get('http:///healthz'), 400, malformed],
+    ['a target with a user', get('http://user@x/healthz'), 400, malformed],
+    ['a method that nobody knows', get('/healthz').replace('GET', 'BREW'), 501, 'unknown_method'],
+    ['a method in small letters', chat().replace('POST', 'post'), 501, 'unknown_method'],
+    ['no method that can be one', get('/healthz').replace('GET', 'G(T'), 400, malformed],
+    ['an unknown method and no request', 'BREW me a coffee\r\n\r\n', 400, malformed],
+    ['a later version', get('/healthz', { version: '1.2' }), 505, 'unsupported_http_version'],
+    ['a port that is none', get('/healthz', { host: 'host: a:b\r\n' }), 400, 'invalid_host'],
+    ['two ports', get('/healthz', { host: 'host: a:1:2\r\n' }), 400, 'invalid_host'],
+    ['half an IPv6 address', get('/healthz', { host: 'host: [::1\r\n' }), 400, 'invalid_host'],
     ['no host', get('/healthz', { host: '' }), 400, 'invalid_host'],
     ['no host in a chat', chat({ host: '' }), 400, 'invalid_host'],
     ['two hosts', get('/v1/models', { host: 'host: a\r\nHost: b\r\n' }), 400, 'invalid_host'],
@@ -177,6 +189,7 @@ describe('a request that breaks HTTP is answered in our form, and its connection
   it.each<[string, string]>([
     ['chunks in capitals', chat({ headers: 'transfer-encoding: CHUNKED\r\n', body: CHUNKED })],
     ['a host of IPv6', chat({ host: 'host: [::1]:8100\r\n' })],
+    ['a host and no port', chat({ host: 'host: x:\r\n' })],
     ['an empty host', chat({ host: 'host:\r\n' })],
     ['HTTP/1.0 without a host', chat({ version: '1.0', host: '' })],
     ['an absolute target', chat().replace('POST ', 'POST http://x:1')],
@@ -392,6 +405,11 @@ describe('who is refused is not asked for the body first (RFC 9110 §10.1.1)', (
       chat({ headers: `${expecting}content-encoding: x\r\ncontent-length: 5\r\n`, body: '' }),
       415,
     ],
+    [
+      'too long a coded body',
+      chat({ headers: `${expecting}content-encoding: gzip\r\ncontent-length: 9000\r\n`, body: '' }),
+      413,
+    ],
   ])('%s', async (_what, bytes, status) => {
     const { gateway } = await stage({ server: { body_limit: '1KiB' } });
     const connection = gateway.connect();
@@ -408,6 +426,14 @@ describe('who is refused is not asked for the body first (RFC 9110 §10.1.1)', (
       chat({ headers: `${expecting}content-length: 5\r\n`, body: '' }),
     );
     expect([answer?.status, answer?.interim, answer?.header('connection')]).toEqual([503, [], 'close']);
+  });
+
+  it.each(['', 'content-length: 0\r\n'])('who sends no body is not told to send one (%j)', async (length) => {
+    const { gateway } = await stage();
+    const connection = gateway.connect();
+    const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n`;
+    const [answer] = await answers(connection, `${head}${expecting}${length}\r\n`);
+    expect([answer?.status, answer?.interim]).toEqual([400, []]);
   });
 
   it('an answer is read by a client that sends its body all the same', async () => {

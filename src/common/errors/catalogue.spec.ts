@@ -10,6 +10,7 @@ const ALL: Record<string, GatewayError> = {
   missingModel: catalogue.missingModel(),
   unknownModel: catalogue.unknownModel('x'),
   unknownPath: catalogue.unknownPath(),
+  unknownMethod: catalogue.unknownMethod(),
   wrongMethod: catalogue.wrongMethod('POST'),
   unsupportedMediaType: catalogue.unsupportedMediaType(),
   unsupportedCoding: catalogue.unsupportedCoding(),

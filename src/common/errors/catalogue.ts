@@ -147,6 +147,15 @@ export const unsupportedTransferCoding = (): GatewayError =>
     headers: CLOSE,
   });
 
+export const unknownMethod = (): GatewayError =>
+  new GatewayError({
+    status: 501,
+    code: 'unknown_method',
+    type: invalidRequest,
+    message: 'This service does not know that method.',
+    headers: CLOSE,
+  });
+
 export const unknownExpectation = (): GatewayError =>
   new GatewayError({
     status: 417,
