@@ -104,9 +104,9 @@ function errorFor(error: ParserError): GatewayError {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return requestTimeout();
     case 'HPE_INVALID_VERSION':
-      return unsupportedVersion();
+      return isRequestLine(lineAt(error), /^HTTP\/\d\.\d$/) ? unsupportedVersion() : malformedRequest();
     case 'HPE_INVALID_METHOD':
-      return isRequestLine(lineAt(error)) ? unknownMethod() : malformedRequest();
+      return isRequestLine(lineAt(error), /^HTTP\/1\.[01]$/) ? unknownMethod() : malformedRequest();
     default:
       return malformedRequest();
   }
@@ -123,9 +123,9 @@ function lineAt({ bytesParsed = 0, rawPacket }: ParserError): string {
   return end < 0 || end - start > LINE_BYTES ? '' : rawPacket.toString('latin1', start, end);
 }
 
-/** All is well but the method, which nobody here knows (RFC 9110 §9.1). */
-function isRequestLine(line: string): boolean {
+/** All is well but the one part that nobody here knows. */
+function isRequestLine(line: string, versions: RegExp): boolean {
   const [method = '', target = '', version = '', ...rest] = line.split(' ');
   const isToken = /^[A-Za-z0-9!#$%&'*+\-.^_`|~]+$/.test(method);
-  return isToken && target !== '' && /^HTTP\/1\.[01]$/.test(version) && rest.length === 0;
+  return isToken && target !== '' && versions.test(version) && rest.length === 0;
 }

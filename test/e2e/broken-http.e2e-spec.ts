@@ -121,6 +121,8 @@ describe('a request that breaks HTTP is answered in our form, and its connection
     ['no method that can be one', get('/healthz').replace('GET', 'G(T'), 400, malformed],
     ['an unknown method and no request', 'BREW me a coffee\r\n\r\n', 400, malformed],
     ['a later version', get('/healthz', { version: '1.2' }), 505, 'unsupported_http_version'],
+    ['no version', get('/healthz', { version: '1' }), 400, malformed],
+    ['lines that end with a line feed alone', get('/healthz').replaceAll('\r', ''), 400, malformed],
     ['a port that is none', get('/healthz', { host: 'host: a:b\r\n' }), 400, 'invalid_host'],
     ['two ports', get('/healthz', { host: 'host: a:1:2\r\n' }), 400, 'invalid_host'],
     ['half an IPv6 address', get('/healthz', { host: 'host: [::1\r\n' }), 400, 'invalid_host'],
