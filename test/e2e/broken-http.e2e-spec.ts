@@ -340,6 +340,21 @@ describe('garbage behind good requests on one connection', () => {
     expect([answer?.status, second.status, second.rawHead]).toEqual([200, 0, '']);
   });
 
+  it.each(['/metrics', '/healthz', '/v1/models'])(
+    'one answer to %s where its body breaks at once',
+    async (path) => {
+      const { gateway } = await stage();
+      const connection = gateway.connect();
+      const bytes = `${get(path, { headers: 'transfer-encoding: chunked\r\n' })}zz\r\n`;
+      const [answer] = await answers(connection, bytes);
+      expect([answer?.ending, [200, 400].includes(answer?.status ?? 0)]).toEqual(['complete', true]);
+      const second = connection.expect();
+      await ended(connection);
+      expect([second.status, second.rawHead]).toEqual([0, '']);
+      expect(gateway.messages.filter((line) => line.includes('unexpected'))).toEqual([]);
+    },
+  );
+
   it('takes no request behind one that breaks', async () => {
     const { a, gateway } = await stage();
     const connection = gateway.connect();
