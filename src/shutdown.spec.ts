@@ -28,7 +28,7 @@ function service() {
   return { app: app as unknown as INestApplication, open, state, happened, lineClosed: () => lineClosed };
 }
 
-const request = (): EdgeContext => ({ reader: null }) as unknown as EdgeContext;
+const request = (): EdgeContext => ({ reader: null, headers: [] }) as unknown as EdgeContext;
 
 describe('shutDown', () => {
   it.each([
@@ -38,8 +38,10 @@ describe('shutDown', () => {
     [50, 0],
   ])('fits into a grace of %i ms when a client never takes its last words', async (graceMs, gaveUpMs) => {
     const { app, open, state, happened, lineClosed } = service();
-    open.enter(request());
+    const waiting = request();
+    open.enter(waiting);
     const ended = shutDown(app, graceMs);
+    expect(waiting.headers).toEqual(['connection', 'close']);
     expect([state.draining, lineClosed()]).toEqual([true, true]);
     await vi.runAllTimersAsync();
     await ended;

@@ -17,6 +17,7 @@ export async function shutDown(app: INestApplication, graceMs: number): Promise<
   app.get(ServiceState).drain();
   app.get(ConcurrencyService).close();
   const open = app.get(OpenRequests);
+  open.announceEnd();
   const lastWordsMs = Math.min(LAST_WORDS_MS, Math.max(SHORTEST_LAST_WORDS_MS, graceMs / 10));
   if (!(await open.idle(Math.max(0, graceMs - lastWordsMs)))) {
     open.giveUpUploads();

@@ -1,4 +1,5 @@
 import { invalidHeader } from '../common/errors/catalogue.js';
+import type { BreakCause } from '../common/errors/error-form.js';
 import { contentCoding, type UpstreamHeaders } from '../common/http/response-headers.js';
 import type { JsonDocument } from '../common/json/json-document.js';
 import type { Clock } from '../common/time/clock.js';
@@ -54,6 +55,7 @@ export class AttemptRun implements AnswerListener, AnswerHost, TimerOwner {
   status = 0;
   headers: UpstreamHeaders = {};
   committed = false;
+  breakCause: BreakCause = 'upstream';
   #call: UpstreamCall | null = null;
   #reader: AnswerReader | null = null;
   #pipeline: StreamPipeline | null = null;
@@ -297,6 +299,7 @@ export class AttemptRun implements AnswerListener, AnswerHost, TimerOwner {
     if (this.#outcome !== null) return;
     if (!(error instanceof TransformFailure)) this.dependencies.onCrash(this.exchange, error);
     if (this.committed) {
+      this.breakCause = 'own_error';
       this.#tellInterrupted({ result: 'net_err', reason: 'interrupted by an error of the service' });
       this.#end({ result: 'net_err', answered: true, status: this.status });
     } else {
@@ -326,6 +329,7 @@ export class AttemptRun implements AnswerListener, AnswerHost, TimerOwner {
   }
 
   #timedOut(result: 'timeout' | 'net_err', reason: string): void {
+    this.breakCause = 'timed_out';
     this.#broken({ ...this.#failure(result, reason), timedOut: true });
   }
 
@@ -339,6 +343,7 @@ export class AttemptRun implements AnswerListener, AnswerHost, TimerOwner {
     if (this.#outcome !== null) return;
     // An answer that this service breaks off is a broken one; nobody went away.
     const result = why === 'client_gone' ? 'cancelled' : 'net_err';
+    if (why !== 'client_gone') this.breakCause = why;
     if (this.committed) this.#tellInterrupted({ result, reason: why });
     if (this.#outcome === null) {
       if (this.committed) this.#end({ result, answered: true, status: this.status });
@@ -352,7 +357,7 @@ export class AttemptRun implements AnswerListener, AnswerHost, TimerOwner {
     try {
       this.#reader?.broken(failure);
     } catch {
-      this.sink.cut();
+      this.sink.cut(this.breakCause);
     }
   }
 

@@ -151,15 +151,24 @@ describe('CompletionJoiner', () => {
     expect(({} as { x?: number }).x).toBeUndefined();
   });
 
+  it.each([[[]], [['[DONE]']], [['']]])('makes an empty answer of a stream without a chunk: %j', (events) => {
+    expect(JSON.parse(joiner(events).result().toString())).toEqual({
+      object: 'chat.completion',
+      choices: [{ index: 0, message: { role: 'assistant', content: '' }, finish_reason: null }],
+    });
+  });
+
   it('tells an error from an answer, and half an answer from a whole one', () => {
     const error = { error: { message: 'x' } };
     const state = (...chunks: unknown[]): boolean[] => {
       const result = joiner(chunks);
-      return [result.error, result.interrupted, result.empty];
+      return [result.error, result.interrupted, result.meaningless];
     };
     expect(state(error)).toEqual([true, false, false]);
     expect(state(delta({ content: 'a' }), error)).toEqual([false, true, false]);
     expect(state({ ...(delta({}) as object), error: null })).toEqual([false, false, false]);
-    expect(state('[DONE]')).toEqual([false, false, true]);
+    expect(state('[DONE]')).toEqual([false, false, false]);
+    expect(state('sorry', '[DONE]')).toEqual([false, false, true]);
+    expect(state('sorry', delta({ content: 'a' }))).toEqual([false, false, false]);
   });
 });

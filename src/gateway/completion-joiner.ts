@@ -16,12 +16,17 @@ export class CompletionJoiner {
   readonly #choices = new Map<number, ChoiceJoiner>();
   #usage: Buffer | undefined;
   #chunks = 0;
+  #unreadable = false;
   #errorSeen = false;
 
   /** Events that are no JSON object (comments, `[DONE]`) are passed over. */
   push(event: SseEvent): void {
     const chunk = event.json;
-    if (chunk === undefined) return;
+    if (chunk === undefined) {
+      const data = event.data ?? '';
+      if (data !== '' && data !== '[DONE]') this.#unreadable = true;
+      return;
+    }
     this.#chunks++;
     if (!isNothing(chunk.raw('error'))) this.#errorSeen = true;
     for (const key of chunk.keys()) {
@@ -49,11 +54,15 @@ export class CompletionJoiner {
     return this.#errorSeen && this.#choices.size > 0;
   }
 
-  /** No chunk came at all. */
-  get empty(): boolean {
-    return this.#chunks === 0;
+  /** Something was said, but nothing that is a chunk: no answer, and no empty one either. */
+  get meaningless(): boolean {
+    return this.#chunks === 0 && this.#unreadable;
   }
 
+  /**
+   * Trap: where not one chunk came there is no choice to join, and clients reach for the first one without a look; an
+   * empty answer is one whose text is empty.
+   */
   result(): Buffer {
     const members = new Map<string, Buffer | readonly Buffer[]>();
     this.#top.set('object', Buffer.from('"chat.completion"'));
@@ -61,6 +70,7 @@ export class CompletionJoiner {
       const value = this.#top.get(key);
       if (value !== undefined) members.set(key, value);
     }
+    if (this.#chunks === 0) this.#choices.set(0, new ChoiceJoiner(0));
     members.set('choices', this.#joinedChoices());
     if (this.#usage !== undefined) members.set('usage', this.#usage);
     for (const [key, value] of this.#top) if (!members.has(key)) members.set(key, value);

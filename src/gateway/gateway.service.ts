@@ -2,13 +2,13 @@ import { Inject, Injectable } from '@nestjs/common';
 import {
   allUpstreams,
   internalError,
-  STREAM_INTERRUPTED,
   noUsableKey,
   queueRefused,
   type Refusal,
   shuttingDown,
   stateUnavailable,
 } from '../common/errors/catalogue.js';
+import { streamInterrupted } from '../common/errors/error-form.js';
 import { GatewayError } from '../common/errors/gateway-error.js';
 import { headerSafeId } from '../common/http/response-headers.js';
 import { printable } from '../common/text/mask.js';
@@ -188,7 +188,7 @@ export class GatewayService {
     unserved: UnservedReason | null = null,
   ): Ending {
     const { relayed, tooLong } = exchange;
-    if (relayed?.begun === true) return this.#unfinished(relayed, sink);
+    if (relayed?.begun === true) return this.#unfinished(exchange, relayed, sink);
     if (unserved === 'shutting_down') throw shuttingDown();
     if (tooLong !== null) return passOn(exchange, tooLong.target, tooLong.held, sink, this.clock);
     const error = this.#refusal(exchange, plan, unserved);
@@ -219,15 +219,16 @@ export class GatewayService {
   }
 
   /** An answer had begun, and nobody can go on with it. */
-  #unfinished(relayed: RelayedAnswer, sink: ResponseSink): Ending {
-    sink.endInterrupted(STREAM_INTERRUPTED);
+  #unfinished({ givenUp }: GatewayExchange, relayed: RelayedAnswer, sink: ResponseSink): Ending {
+    const cause = givenUp === null || givenUp === 'client_gone' ? 'upstream' : givenUp;
+    sink.endInterrupted(streamInterrupted(cause));
     return relayed.suspension ?? { outcome: null, target: null, status: relayed.status };
   }
 
   #refuse(exchange: GatewayExchange, sink: ResponseSink, error: unknown): Ending {
     if (exchange.givenUp === 'client_gone') return exchange.relayed?.suspension ?? LEFT;
     if (!(error instanceof GatewayError)) this.log.unexpected(exchange.id, 'the gateway', error);
-    if (exchange.relayed?.begun === true) return this.#unfinished(exchange.relayed, sink);
+    if (exchange.relayed?.begun === true) return this.#unfinished(exchange, exchange.relayed, sink);
     const answer = error instanceof GatewayError ? error : internalError();
     this.#answerError(exchange, sink, answer, answer.code, '');
     return { outcome: null, target: null, status: answer.status };

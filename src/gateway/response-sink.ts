@@ -1,3 +1,4 @@
+import type { BreakCause } from '../common/errors/error-form.js';
 import type { GatewayError } from '../common/errors/gateway-error.js';
 
 /** Where an answer goes. The HTTP layer's side of an exchange; nothing here throws. */
@@ -15,7 +16,7 @@ export interface ResponseSink {
   /** Says with these last bytes that the answer is incomplete, then closes the connection. */
   endInterrupted(bytes: Buffer): void;
   /** Breaks the connection, so that nobody takes what came for a whole answer. */
-  cut(): void;
+  cut(cause: BreakCause): void;
   /** An answer of our own; only before a head was sent. */
   error(error: GatewayError, headers: string[]): void;
   set onDrain(listener: (() => void) | null);

@@ -126,6 +126,12 @@ describe('BodyReader', () => {
     );
   });
 
+  it('refuses a coded body that is far longer than the limit, whatever it decodes to', async () => {
+    const nothing = Buffer.concat(Array.from({ length: 1000 }, () => gzipSync('')));
+    for (const chunked of [true, false])
+      expect(errorOf(await read(nothing, { coding: 'gzip', chunked }))).toBe('413 request_too_large');
+  });
+
   it('names the place of the mistake, never the text', async () => {
     const result = await read('{"a":secret}');
     expect('error' in result && result.error.message).toMatch(/ at byte \d+\.$/);

@@ -20,6 +20,9 @@ export type BodyResult = RequestBody | { readonly error: GatewayError };
 export class BodyReader {
   #decoder: Transform | null = null;
   #bytes = 0;
+  #arrived = 0;
+  /** What a coding adds to a body that it cannot shorten stays well below. */
+  readonly #codedLimitBytes: number;
   #over = false;
 
   constructor(
@@ -27,7 +30,9 @@ export class BodyReader {
     private readonly limitBytes: number,
     private readonly parts: BodyParts,
     private readonly done: (result: BodyResult) => void,
-  ) {}
+  ) {
+    this.#codedLimitBytes = limitBytes + limitBytes / 100 + 4096;
+  }
 
   start(): void {
     const { request } = this;
@@ -35,10 +40,14 @@ export class BodyReader {
     const plain = coding === 'identity' || coding === '';
     const length = Number(request.headers['content-length'] ?? 0);
     if (!plain && !canDecode(coding)) this.refuse(unsupportedCoding());
-    else if (plain && length > this.limitBytes) this.refuse(bodyTooLarge(this.limitBytes));
+    else if (length > (plain ? this.limitBytes : this.#codedLimitBytes))
+      this.refuse(bodyTooLarge(this.limitBytes));
     request.on('data', (chunk: Buffer) => {
       if (this.#over) return;
-      if (plain) this.#take(chunk);
+      this.#arrived += chunk.length;
+      // Trap: a coded body can be endless and yet decode to nothing.
+      if (this.#arrived > this.#codedLimitBytes) this.refuse(bodyTooLarge(this.limitBytes));
+      else if (plain) this.#take(chunk);
       else this.#decode(chunk, coding);
     });
     request.on('end', () => {

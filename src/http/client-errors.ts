@@ -4,9 +4,12 @@ import {
   headersTooLarge,
   malformedRequest,
   requestTimeout,
+  unknownMethod,
+  unsupportedVersion,
   wrongMethod,
 } from '../common/errors/catalogue.js';
 import type { GatewayError } from '../common/errors/gateway-error.js';
+import { drained } from './client-presence.js';
 import { takeNoMore } from './connection-end.js';
 import { edgeContext } from './edge-context.js';
 import type { EdgeService } from './edge.service.js';
@@ -20,14 +23,14 @@ export class ClientErrors {
   constructor(private readonly edge: () => EdgeService) {}
 
   /** The parser gave up on a connection, or a request did not arrive in time. May be told again for later bytes. */
-  refuse(error: NodeJS.ErrnoException, socket: Socket): void {
+  refuse(error: ParserError, socket: Socket): void {
     if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) {
       socket.destroy();
       return;
     }
     const last = takeNoMore(socket);
     if (last === null) return;
-    const answer = errorFor(error.code);
+    const answer = errorFor(error);
     if (last === undefined) {
       this.#answerBare(socket, answer);
       return;
@@ -44,16 +47,20 @@ export class ClientErrors {
     after(response, () => socket.destroySoon());
   }
 
-  /** CONNECT: no tunnels here. Trap: Node has let go of the connection, so a running answer could not go on. */
+  /**
+   * CONNECT: no tunnels here. Trap: Node has let go of the connection, and tells the answers that are still to come on it
+   * no more when it has drained.
+   */
   refuseTunnel(socket: Socket): void {
     socket.on('error', () => {});
-    const last = takeNoMore(socket);
-    if (last === null || (last && isPending(edgeContext(last).response))) {
-      socket.destroy();
-      return;
-    }
+    socket.on('drain', () => drained(socket));
+    // What follows is for the tunnel; it is read so that the client's leaving is seen.
     socket.resume();
-    this.#answerBare(socket, wrongMethod('GET, HEAD, POST'));
+    const last = takeNoMore(socket);
+    if (last === null) return;
+    const refuse = () => this.#answerBare(socket, wrongMethod('GET, HEAD, POST'));
+    if (last === undefined) refuse();
+    else after(edgeContext(last).response, refuse);
   }
 
   #answerBare(socket: Socket, answer: GatewayError): void {
@@ -68,10 +75,6 @@ export class ClientErrors {
   }
 }
 
-function isPending(response: ServerResponse | null): boolean {
-  return response !== null && !response.writableFinished;
-}
-
 /** When the answer has left, or at once where it has. */
 function after(response: ServerResponse | null, then: () => void): void {
   if (response === null || response.writableFinished) then();
@@ -83,10 +86,46 @@ const REASON: Readonly<Record<number, string>> = {
   405: 'Method Not Allowed',
   408: 'Request Timeout',
   431: 'Request Header Fields Too Large',
+  501: 'Not Implemented',
+  505: 'HTTP Version Not Supported',
 };
 
-function errorFor(code: string | undefined): GatewayError {
-  if (code === 'HPE_HEADER_OVERFLOW') return headersTooLarge();
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return requestTimeout();
-  return malformedRequest();
+/** What the parser says beside its code. */
+export interface ParserError extends NodeJS.ErrnoException {
+  readonly bytesParsed?: number;
+  /** A buffer, whatever the framework's types say. */
+  readonly rawPacket?: unknown;
+}
+
+function errorFor(error: ParserError): GatewayError {
+  switch (error.code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return headersTooLarge();
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return requestTimeout();
+    case 'HPE_INVALID_VERSION':
+      return isRequestLine(lineAt(error), /^HTTP\/\d\.\d$/) ? unsupportedVersion() : malformedRequest();
+    case 'HPE_INVALID_METHOD':
+      return isRequestLine(lineAt(error), /^HTTP\/1\.[01]$/) ? unknownMethod() : malformedRequest();
+    default:
+      return malformedRequest();
+  }
+}
+
+/** Longest first line that is looked at. */
+const LINE_BYTES = 8192;
+
+/** The line in which the parser stopped, as far as it came in one packet. */
+function lineAt({ bytesParsed = 0, rawPacket }: ParserError): string {
+  if (!Buffer.isBuffer(rawPacket)) return '';
+  const start = bytesParsed === 0 ? 0 : rawPacket.lastIndexOf(0x0a, bytesParsed - 1) + 1;
+  const end = rawPacket.indexOf(0x0d, bytesParsed);
+  return end < 0 || end - start > LINE_BYTES ? '' : rawPacket.toString('latin1', start, end);
+}
+
+/** All is well but the one part that nobody here knows. */
+function isRequestLine(line: string, versions: RegExp): boolean {
+  const [method = '', target = '', version = '', ...rest] = line.split(' ');
+  const isToken = /^[A-Za-z0-9!#$%&'*+\-.^_`|~]+$/.test(method);
+  return isToken && target !== '' && versions.test(version) && rest.length === 0;
 }

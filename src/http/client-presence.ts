@@ -34,6 +34,11 @@ export class ClientPresence {
     return this.#over && !this.response.writableFinished;
   }
 
+  /** Its answer may go on, where it is the one that is being sent. */
+  drained(socket: Socket): void {
+    if (this.response.socket === socket) this.response.emit('drain');
+  }
+
   end(): void {
     if (this.#over) return;
     this.#over = true;
@@ -44,6 +49,11 @@ export class ClientPresence {
     this.onLeft = null;
     if (!this.response.writableFinished) left?.();
   }
+}
+
+/** For a connection whose answers Node tells nothing any more. */
+export function drained(socket: Socket): void {
+  for (const presence of (socket as WatchedSocket)[PRESENT]?.slice() ?? []) presence.drained(socket);
 }
 
 function presencesOf(socket: WatchedSocket): ClientPresence[] {

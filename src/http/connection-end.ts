@@ -6,9 +6,10 @@ import { edgeContext } from './edge-context.js';
 const LINGER_MS = 1000;
 
 const LAST = Symbol('llm-proxy:last-request');
+const ENDS_EARLIER = Symbol('llm-proxy:ends-earlier');
 
 /** The request that came last on a connection; null once no more are taken. */
-type MarkedSocket = Socket & { [LAST]?: IncomingMessage | null };
+type MarkedSocket = Socket & { [LAST]?: IncomingMessage | null; [ENDS_EARLIER]?: boolean };
 
 /** Notes a request as the last one of its connection. False where that is being closed: then it is left alone. */
 export function takeRequest(request: IncomingMessage, response: ServerResponse): boolean {
@@ -33,6 +34,16 @@ export function takeNoMore(socket: Socket): IncomingMessage | null | undefined {
   return last;
 }
 
+/** The connection ends with an answer that was given now: what was asked behind it is not served. */
+export function endWith(socket: Socket): void {
+  takeNoMore(socket);
+  (socket as MarkedSocket)[ENDS_EARLIER] = true;
+}
+
+export function endsEarlier(socket: Socket): boolean {
+  return (socket as MarkedSocket)[ENDS_EARLIER] === true;
+}
+
 function closeGently(socket: Socket): void {
   if (socket.destroyed) return;
   const destroy = () => void socket.destroy();
@@ -43,6 +54,8 @@ function closeGently(socket: Socket): void {
     return;
   }
   const timer = setTimeout(destroy, LINGER_MS);
+  // It may stand still for requests that had to wait their turn.
+  socket.resume();
   socket.once('end', destroy);
   socket.once('close', () => clearTimeout(timer));
 }

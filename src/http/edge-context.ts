@@ -3,13 +3,13 @@ import type { BodyReader } from './body-reader.js';
 import type { ClientPresence } from './client-presence.js';
 import type { ErrorForm } from '../common/errors/error-form.js';
 import type { Caller } from '../consumers/caller.js';
+import type { RequestTarget } from './request-target.js';
 import type { ResolvedEndpoint } from './route-table.js';
 
 /** What the edge knows of a request before its body is read. Lives on the request itself. */
 export interface EdgeContext {
   readonly resolved: ResolvedEndpoint | undefined;
-  /** The client's query with its `?`, or ''. */
-  readonly query: string;
+  readonly target: RequestTarget;
   requestId: string;
   /** In whose form errors and lists of models are told. */
   form: ErrorForm;

@@ -14,6 +14,7 @@ import { OpenRequests } from './open-requests.js';
 import { Refusals } from './refusals.js';
 import { requestIdOf } from './request-id.js';
 import { awaitsContinue, protocolObjection } from './request-rules.js';
+import { parseTarget } from './request-target.js';
 import { type ResolvedEndpoint, RouteTable } from './route-table.js';
 import { ServiceState } from './service-state.js';
 
@@ -43,12 +44,11 @@ export class EdgeService {
 
   /** Fastify's `rewriteUrl`: every path a client may use becomes the one its controller listens on. */
   route(request: RawRequestDefaultExpression): string {
-    const target = request.url ?? '/';
-    const path = pathOf(target);
-    const resolved = this.#routes.resolve(path.path);
+    const target = parseTarget(request.url ?? '/', request.method);
+    const resolved = target.isSound ? this.#routes.resolve(target.path) : undefined;
     setEdgeContext(request, {
       resolved,
-      query: path.query,
+      target,
       requestId: '',
       form: 'openai',
       caller: null,
@@ -70,6 +70,7 @@ export class EdgeService {
     context.requestId = requestIdOf(raw.headers['x-request-id']);
     context.headers = ['x-request-id', context.requestId];
     if (!this.#cors.off) context.headers.push(...this.#cors.headers(raw));
+    if (this.state.draining) context.headers.push('connection', 'close');
     const { resolved } = context;
     context.form = resolved?.endpoint.operation?.form ?? formOf(raw.headers);
     context.continueDue = awaitsContinue(raw);
@@ -84,7 +85,7 @@ export class EdgeService {
       caller: null,
       explains: false,
     };
-    const error = protocolObjection(raw) ?? this.resolution.beforeBody(arrival);
+    const error = protocolObjection(raw, context.target) ?? this.resolution.beforeBody(arrival);
     context.caller = arrival.caller;
     context.explains = arrival.explains;
     if (error !== null) {
@@ -97,7 +98,7 @@ export class EdgeService {
       if (resolved?.endpoint.name === 'operation') {
         this.open.enter(context);
         context.presence = new ClientPresence(raw, reply.raw, () => this.#leave(context));
-      } else if (context.continueDue) {
+      } else if (context.continueDue && !this.state.draining) {
         // Nobody reads a body here, and it may come or not: what follows on this connection could be either.
         context.headers.push('connection', 'close');
       }
@@ -132,17 +133,4 @@ function formOf(headers: IncomingHttpHeaders): ErrorForm {
     headers['anthropic-version'] !== undefined ||
     (headers['x-api-key'] !== undefined && headers.authorization === undefined);
   return anthropic ? 'anthropic' : 'openai';
-}
-
-/** Path and query of a request target, which may be absolute (RFC 9112 §3.2.2). */
-function pathOf(target: string): { path: string; query: string } {
-  let start = 0;
-  if (target.charCodeAt(0) !== 0x2f) {
-    const authority = target.indexOf('://');
-    start = authority < 0 ? target.length : target.indexOf('/', authority + 3);
-    if (start < 0) start = target.length;
-  }
-  const question = target.indexOf('?', start);
-  if (question < 0) return { path: target.slice(start), query: '' };
-  return { path: target.slice(start, question), query: target.slice(question) };
 }

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { errorBody, type ErrorForm } from '../common/errors/error-form.js';
 import type { GatewayError } from '../common/errors/gateway-error.js';
-import { takeNoMore } from './connection-end.js';
+import { endWith } from './connection-end.js';
 import { readAway } from './read-away.js';
 
 /** What an answer of our own needs to know of its request. */
@@ -26,11 +26,14 @@ export function sendError(
   const body = Buffer.from(JSON.stringify(errorBody(error, form, requestId)));
   const all = [...answering.headers, ...headers];
   if (form === 'anthropic') all.push('request-id', requestId);
-  for (const name in error.headers) all.push(name, error.headers[name] as string);
+  for (const name in error.headers) {
+    if (name === 'connection' && closes(all)) continue;
+    all.push(name, error.headers[name] as string);
+  }
   all.push('content-type', 'application/json; charset=utf-8', 'content-length', String(body.length));
   if (continueDue && !closes(all)) all.push('connection', 'close');
-  // Bytes of the request may still be on their way: they must not cost the client its answer.
-  if (response.req?.complete === false && closes(all)) takeNoMore(response.req.socket);
+  // Bytes of the client may still be on their way: they must not cost it its answer.
+  if (response.req !== undefined && closes(all)) endWith(response.req.socket);
   response.writeHead(error.status, all);
   response.end(body);
   if (response.req !== undefined) readAway(response.req);

@@ -27,19 +27,18 @@ afterEach(() => {
   server.close();
 });
 
+const ANSWERING = {
+  requestId: 'r1',
+  form: 'openai',
+  continueDue: false,
+  headers: ['x-request-id', 'r1'],
+} as const;
+
 async function opened(requests = 1): Promise<{ sinks: HttpResponseSink[]; answers: RawAnswer[] }> {
   const answers = Array.from({ length: requests }, () => connection.send({ path: '/', body: {} }));
   await waitFor(() => responses.length === requests, 'the requests came');
   return {
-    sinks: responses.map(
-      (response) =>
-        new HttpResponseSink(response, {
-          requestId: 'r1',
-          form: 'openai',
-          continueDue: false,
-          headers: ['x-request-id', 'r1'],
-        }),
-    ),
+    sinks: responses.map((response) => new HttpResponseSink(response, ANSWERING)),
     answers,
   };
 }
@@ -90,6 +89,19 @@ describe('HttpResponseSink', () => {
     sink.cut();
     await answer.end();
     expect(answer.ending).not.toBe('complete');
+  });
+
+  it('breaks it by a reset where its end would be the end of the answer', async () => {
+    const answer = connection.expect();
+    connection.socket.write('POST / HTTP/1.0\r\n\r\n');
+    await waitFor(() => responses.length === 1, 'the request came');
+    const sink = new HttpResponseSink(responses[0] as ServerResponse, ANSWERING);
+    sink.head(200, ['content-type', 'application/json']);
+    sink.write(Buffer.from('{"half'));
+    await answer.saw('half');
+    sink.cut();
+    await answer.end();
+    expect(answer.ending).toBe('reset');
   });
 
   it.each([20_000, 100_000])(

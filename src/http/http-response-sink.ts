@@ -75,7 +75,10 @@ export class HttpResponseSink implements ResponseSink {
   }
 
   cut(): void {
-    this.response.destroy();
+    const { response } = this;
+    // Trap: in HTTP/1.0 the connection's end is the end of the answer; only a reset tells that this is none.
+    if (response.req.httpVersionMinor === 0) response.req.socket.resetAndDestroy();
+    else response.destroy();
   }
 
   error(error: GatewayError, headers: string[]): void {

@@ -19,7 +19,13 @@ let rest: (() => void) | null = null;
 beforeAll(async () => {
   const edge = {
     route: (request: IncomingMessage) => {
-      const context = { resolved: undefined, query: '', requestId: '', startedAt: 0, headers: [] };
+      const context = {
+        resolved: undefined,
+        target: { path: '/', query: '', isSound: true },
+        requestId: '',
+        startedAt: 0,
+        headers: [],
+      };
       const state = { caller: null, reader: null, presence: null, response: null };
       const kept = { explains: false, continueDue: awaitsContinue(request) };
       setEdgeContext(request, { ...context, ...state, ...kept, form: 'openai' });

@@ -3,9 +3,10 @@ import type { Socket } from 'node:net';
 import Fastify, { type FastifyInstance, type RawRequestDefaultExpression } from 'fastify';
 import { BodyReader, type BodyResult } from './body-reader.js';
 import { ClientErrors } from './client-errors.js';
-import { takeRequest } from './connection-end.js';
+import { endsEarlier, takeRequest } from './connection-end.js';
 import { type EdgeContext, edgeContext } from './edge-context.js';
 import { FormBody, JsonBody } from './request-body.js';
+import { inTurn } from './request-turns.js';
 import type { EdgeService } from './edge.service.js';
 import { schemaCompilers } from './schema-compilers.js';
 
@@ -62,8 +63,16 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   fastify.server.on('checkExpectation', onRequest);
   fastify.server.on('connect', (_request, socket) => errors.refuseTunnel(socket as Socket));
   fastify.addHook('onRequest', (request, reply, done) => {
-    if (takeRequest(request.raw, reply.raw)) options.edge().admit(request, reply, done);
-    else reply.hijack();
+    const { raw } = request;
+    if (!takeRequest(raw, reply.raw)) {
+      reply.hijack();
+      return;
+    }
+    inTurn(raw.socket, reply.raw, () => {
+      // While it waited its broken body may have been answered, or an answer before it may have ended the connection.
+      if (reply.raw.headersSent || endsEarlier(raw.socket)) reply.hijack();
+      else options.edge().admit(request, reply, done);
+    });
   });
   return fastify;
 }

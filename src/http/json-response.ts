@@ -14,6 +14,8 @@ export function sendText(
   status = 200,
 ): void {
   reply.hijack();
+  // While a text was made the request's body may have broken, and that was told.
+  if (reply.raw.headersSent || reply.raw.destroyed) return;
   const body = Buffer.from(text);
   const { headers } = edgeContext(request.raw);
   reply.raw.writeHead(status, [

@@ -21,6 +21,12 @@ export class OpenRequests {
     if (this.#open.size === 0) this.#whenIdle?.();
   }
 
+  /** Answers that begin from now on say that their connection ends with them. */
+  announceEnd(): void {
+    for (const { headers } of this.#open)
+      if (!headers.includes('connection')) headers.push('connection', 'close');
+  }
+
   /** Refuses those whose body has not come whole: no exchange runs for them that could be told to end. */
   giveUpUploads(): void {
     for (const context of this.#open) context.reader?.refuse(shuttingDown());

@@ -38,7 +38,7 @@ export class OperationService {
         caller === null ? null : isAccountHeader,
       ),
       contentType: raw.headers['content-type'] ?? 'application/json',
-      query: context.query,
+      query: context.target.query,
       body: body.document,
       form: body.form,
       operation,

@@ -38,7 +38,10 @@ describe('RouteTable with the one route that there is without `routes`', () => {
     ['/models/tr%2F', 'tr/', 'tr/'],
     ['/v1/models/a//b', 'a/b', 'a//b'],
     ['/v1/v1/models/tr/', 'tr', 'tr/'],
-    ['//v1/models/tr/', 'tr', 'tr'],
+    ['//v1/models/tr/', 'tr', 'tr/'],
+    ['/v1//models/tr/', 'tr', 'tr/'],
+    ['//v1///v1//models/a//b%2F', 'a/b/', 'a//b/'],
+    ['/v1/models//tr', 'tr', '/tr'],
     ['/v1/models/tr', 'tr', 'tr'],
   ])('tells the id of %s with its slashes in order, and as it stands', (path, modelId, verbatimId) => {
     expect(resolveEndpoint(path)).toMatchObject({ endpoint: { name: 'model' }, modelId, verbatimId });

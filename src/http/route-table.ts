@@ -58,9 +58,9 @@ export class RouteTable {
     if (segments.some(isDotSegment)) return undefined;
     const normal = `/${segments.join('/')}`;
     const found = this.#exact.get(normal) ?? this.#find(normal);
-    if (found?.endpoint !== MODEL || path === normal) return found;
-    const verbatim = this.#find(path);
-    return verbatim?.route === found.route ? { ...found, verbatimId: verbatim.modelId } : found;
+    if (found?.endpoint !== MODEL) return found;
+    const before = segments.length - found.verbatimId.split('/').length;
+    return { ...found, verbatimId: decoded(behind(path, before)) };
   }
 
   #find(path: string): ResolvedEndpoint | undefined {
@@ -79,8 +79,18 @@ function inRoute(route: RouteConfig, rest: string): ResolvedEndpoint | undefined
   const endpoint = ROUTED.get(rest);
   if (endpoint !== undefined) return { endpoint, route, modelId: '', verbatimId: '' };
   if (!rest.startsWith(MODELS) || rest.length === MODELS.length) return undefined;
-  const modelId = decoded(rest.slice(MODELS.length));
-  return { endpoint: MODEL, route, modelId, verbatimId: modelId };
+  const verbatimId = rest.slice(MODELS.length);
+  return { endpoint: MODEL, route, modelId: decoded(verbatimId), verbatimId };
+}
+
+/** What stands behind so many segments and the one slash after them. */
+function behind(path: string, segments: number): string {
+  let at = 0;
+  for (let i = 0; i < segments; i++) {
+    while (path[at] === '/') at++;
+    while (at < path.length && path[at] !== '/') at++;
+  }
+  return path.slice(at + 1);
 }
 
 /** Also percent-encoded: whoever decodes later would climb up. */

@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici';
-import { headerValue, type UpstreamHeaders } from '../common/http/response-headers.js';
+import { endsWithConnection, type UpstreamHeaders } from '../common/http/response-headers.js';
 import type { Connection } from './connection.js';
 import type { ProviderClient } from './provider-client.js';
 import {
@@ -125,9 +125,7 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
     if (status < 200 || this.#done) return;
     // It is never sent again: its bytes need not live as long as a stream.
     this.request = null;
-    this.#endsWithConnection =
-      headerValue(headers, 'content-length') === undefined &&
-      headerValue(headers, 'transfer-encoding') === undefined;
+    this.#endsWithConnection = endsWithConnection(headers);
     // No provider asks for the credentials of a proxy: this is the proxy's own answer.
     if (status === PROXY_AUTHENTICATION_REQUIRED && this.client.absoluteForm !== null) {
       this.#fail(new ProxyError(`proxy answered ${status}`));

@@ -112,6 +112,20 @@ describe('a request that breaks HTTP is answered in our form, and its connection
     ['a NUL in a header', get('/healthz', { headers: 'x: a\0b\r\n' }), 400, malformed],
     ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 400, malformed],
     ['TLS', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', 400, malformed],
+    ['a target that is the whole server', get('*'), 400, malformed],
+    ['a target of another scheme', get('ftp://x/healthz'), 400, malformed],
+    ['a target without a host', get('http:///healthz'), 400, malformed],
+    ['a target with a user', get('http://user@x/healthz'), 400, malformed],
+    ['a method that nobody knows', get('/healthz').replace('GET', 'BREW'), 501, 'unknown_method'],
+    ['a method in small letters', chat().replace('POST', 'post'), 501, 'unknown_method'],
+    ['no method that can be one', get('/healthz').replace('GET', 'G(T'), 400, malformed],
+    ['an unknown method and no request', 'BREW me a coffee\r\n\r\n', 400, malformed],
+    ['a later version', get('/healthz', { version: '1.2' }), 505, 'unsupported_http_version'],
+    ['no version', get('/healthz', { version: '1' }), 400, malformed],
+    ['lines that end with a line feed alone', get('/healthz').replaceAll('\r', ''), 400, malformed],
+    ['a port that is none', get('/healthz', { host: 'host: a:b\r\n' }), 400, 'invalid_host'],
+    ['two ports', get('/healthz', { host: 'host: a:1:2\r\n' }), 400, 'invalid_host'],
+    ['half an IPv6 address', get('/healthz', { host: 'host: [::1\r\n' }), 400, 'invalid_host'],
     ['no host', get('/healthz', { host: '' }), 400, 'invalid_host'],
     ['no host in a chat', chat({ host: '' }), 400, 'invalid_host'],
     ['two hosts', get('/v1/models', { host: 'host: a\r\nHost: b\r\n' }), 400, 'invalid_host'],
@@ -177,6 +191,7 @@ describe('a request that breaks HTTP is answered in our form, and its connection
   it.each<[string, string]>([
     ['chunks in capitals', chat({ headers: 'transfer-encoding: CHUNKED\r\n', body: CHUNKED })],
     ['a host of IPv6', chat({ host: 'host: [::1]:8100\r\n' })],
+    ['a host and no port', chat({ host: 'host: x:\r\n' })],
     ['an empty host', chat({ host: 'host:\r\n' })],
     ['HTTP/1.0 without a host', chat({ version: '1.0', host: '' })],
     ['an absolute target', chat().replace('POST ', 'POST http://x:1')],
@@ -239,6 +254,81 @@ describe('garbage behind good requests on one connection', () => {
     expectRefusal(await refusal.end(), 400, 'malformed_request');
   });
 
+  it.each([
+    ['CONNECT', 'CONNECT a:1 HTTP/1.1\r\nhost: a:1\r\n\r\nand what the tunnel was meant for', 405],
+    ['an upgrade', get('/healthz', { headers: 'connection: upgrade\r\nupgrade: websocket\r\n' }), 200],
+    ['garbage', '\x00\x01\r\n\r\n', 400],
+    ['a request without a host', get('/healthz', { host: '' }), 400],
+  ])('%s behind a large stream to a slow client waits for its end', async (_what, bytes, status) => {
+    const { a, gateway } = await stage();
+    const piece = `data: {"choices":[],"x":"${'x'.repeat(100_000)}"}\n\n`;
+    const pieces = 100;
+    a.next(async (_request, answer) => {
+      await answer.sseHead();
+      for (let i = 0; i < pieces; i++) await answer.write(piece);
+      await answer.end('data: [DONE]\n\n');
+    });
+    const connection = gateway.connect();
+    const stream = connection.send({ body: { model: 'm', messages: MESSAGES, stream: true } });
+    await stream.saw('choices');
+    connection.socket.pause();
+    const behind = connection.expect();
+    connection.socket.write(Buffer.from(bytes, 'latin1'));
+    await gateway.get('/healthz');
+    connection.socket.resume();
+    await stream.end();
+    expect([stream.ending, stream.text.length]).toEqual(['complete', piece.length * pieces + 14]);
+    expect(stream.text.endsWith('data: [DONE]\n\n')).toBe(true);
+    await behind.end();
+    expect([behind.status, behind.ending]).toEqual([status, 'complete']);
+    if (status !== 200) await ended(connection);
+  });
+
+  it('CONNECT behind several requests costs none of them its answer', async () => {
+    const { a, gateway } = await stage();
+    const hold = gate();
+    a.always(async (_request, answer) => {
+      await hold.opened;
+      await answer.json(200, { choices: [] });
+    });
+    const connection = gateway.connect();
+    const asked = answers(connection, `${chat().repeat(12)}CONNECT a:1 HTTP/1.1\r\nhost: a:1\r\n\r\n`, 13);
+    await waitFor(() => a.requests.length === 8, 'a few were asked');
+    hold.open();
+    expect((await asked).map(({ status }) => status)).toEqual([...Array<number>(12).fill(200), 405]);
+    await ended(connection);
+  });
+
+  it.each([12, 150])(
+    'of %i requests of a client that has left, what waited is never begun',
+    async (count) => {
+      const { a, gateway } = await stage();
+      a.always(() => {});
+      const connection = gateway.connect();
+      connection.socket.write(chat().repeat(count));
+      await waitFor(() => a.requests.length === 8, 'a few were asked');
+      connection.socket.resetAndDestroy();
+      await waitFor(() => a.requests.every(({ over }) => over), 'all were aborted');
+      expect(a.requests).toHaveLength(8);
+    },
+  );
+
+  it('an answer that ends the connection is the last: what waited behind it is not served', async () => {
+    const { a, gateway } = await stage();
+    const hold = gate();
+    a.always(async (_request, answer) => {
+      await hold.opened;
+      await answer.json(200, { choices: [] });
+    });
+    const connection = gateway.connect();
+    const broken = get('/healthz', { host: '' });
+    const asked = answers(connection, `${chat().repeat(8)}${broken}${chat().repeat(3)}`, 10);
+    await waitFor(() => a.requests.length === 8, 'a few were asked');
+    hold.open();
+    expect((await asked).map(({ status }) => status)).toEqual([...Array<number>(8).fill(200), 400, 0]);
+    expect(a.requests).toHaveLength(8);
+  });
+
   it('no second answer where the broken body belongs to a request that has its answer', async () => {
     const { gateway } = await stage();
     const connection = gateway.connect();
@@ -249,6 +339,21 @@ describe('garbage behind good requests on one connection', () => {
     await second.end();
     expect([answer?.status, second.status, second.rawHead]).toEqual([200, 0, '']);
   });
+
+  it.each(['/metrics', '/healthz', '/v1/models'])(
+    'one answer to %s where its body breaks at once',
+    async (path) => {
+      const { gateway } = await stage();
+      const connection = gateway.connect();
+      const bytes = `${get(path, { headers: 'transfer-encoding: chunked\r\n' })}zz\r\n`;
+      const [answer] = await answers(connection, bytes);
+      expect([answer?.ending, [200, 400].includes(answer?.status ?? 0)]).toEqual(['complete', true]);
+      const second = connection.expect();
+      await ended(connection);
+      expect([second.status, second.rawHead]).toEqual([0, '']);
+      expect(gateway.messages.filter((line) => line.includes('unexpected'))).toEqual([]);
+    },
+  );
 
   it('takes no request behind one that breaks', async () => {
     const { a, gateway } = await stage();
@@ -317,6 +422,11 @@ describe('who is refused is not asked for the body first (RFC 9110 §10.1.1)', (
       chat({ headers: `${expecting}content-encoding: x\r\ncontent-length: 5\r\n`, body: '' }),
       415,
     ],
+    [
+      'too long a coded body',
+      chat({ headers: `${expecting}content-encoding: gzip\r\ncontent-length: 9000\r\n`, body: '' }),
+      413,
+    ],
   ])('%s', async (_what, bytes, status) => {
     const { gateway } = await stage({ server: { body_limit: '1KiB' } });
     const connection = gateway.connect();
@@ -333,6 +443,14 @@ describe('who is refused is not asked for the body first (RFC 9110 §10.1.1)', (
       chat({ headers: `${expecting}content-length: 5\r\n`, body: '' }),
     );
     expect([answer?.status, answer?.interim, answer?.header('connection')]).toEqual([503, [], 'close']);
+  });
+
+  it.each(['', 'content-length: 0\r\n'])('who sends no body is not told to send one (%j)', async (length) => {
+    const { gateway } = await stage();
+    const connection = gateway.connect();
+    const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n`;
+    const [answer] = await answers(connection, `${head}${expecting}${length}\r\n`);
+    expect([answer?.status, answer?.interim]).toEqual([400, []]);
   });
 
   it('an answer is read by a client that sends its body all the same', async () => {

@@ -208,12 +208,23 @@ describe('the end (spec 01 §10)', () => {
       expect((await service.get('/readyz')).status).toBe(200);
       service.kill(signal);
       await waitFor(async () => (await service.get('/readyz')).status === 503, 'readyz said 503');
-      expect((await service.get('/healthz')).status).toBe(200);
-      expect((await service.get('/metrics')).status).toBe(200);
+      for (const [path, status] of [
+        ['/healthz', 200],
+        ['/metrics', 200],
+        ['/readyz', 503],
+      ] as const) {
+        const answer = await service.send({ path }).end();
+        expect(answer.status).toBe(status);
+        expect(answer.headerLines.filter(([name]) => /^(connection|keep-alive)$/.test(name))).toEqual([
+          ['connection', 'close'],
+        ]);
+      }
       for (const refused of [await service.send({ body: BODY }).end(), await service.get('/v1/models')]) {
         expect(refused.status).toBe(503);
         expect(refused.json).toMatchObject({ error: { code: 'shutting_down' } });
-        expect(refused.header('connection')).toBe('close');
+        expect(refused.headerLines.filter(([name]) => name === 'connection')).toEqual([
+          ['connection', 'close'],
+        ]);
         expect(refused.header('retry-after')).toBe('1');
       }
       expect(service.exited).toBe(false);
@@ -239,6 +250,7 @@ describe('the end (spec 01 §10)', () => {
     await waitFor(async () => (await service.get('/readyz')).status === 503, 'readyz said 503');
     running.connection.socket.write(body);
     expect((await running.end()).status).toBe(200);
+    expect(running.header('connection')).toBe('close');
     expect(await service.exit()).toEqual({ code: 0, signal: null });
   });
 
@@ -263,7 +275,12 @@ describe('the end (spec 01 §10)', () => {
     const running = await service.send({ body: { ...BODY, stream: true } }).saw('begin');
     service.kill('SIGTERM');
     await running.end();
-    expect(running.events.at(-1)?.json).toMatchObject({ error: { code: 'upstream_stream_interrupted' } });
+    expect(running.events.at(-1)?.json).toMatchObject({
+      error: {
+        code: 'upstream_stream_interrupted',
+        message: 'The gateway is shutting down and ended this answer; what came is incomplete.',
+      },
+    });
     expect(running.text).not.toContain('[DONE]');
     expect(await service.exit()).toEqual({ code: 0, signal: null });
     await up.last.closed;

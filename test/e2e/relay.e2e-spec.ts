@@ -144,7 +144,12 @@ describe('relaying a stream (spec 01 §8)', () => {
       await answer.write(delta('begin'));
     });
     const answer = await set.stream().end();
-    expect(answer.events.at(-1)?.json).toMatchObject({ error: { code: 'upstream_stream_interrupted' } });
+    expect(answer.events.at(-1)?.json).toMatchObject({
+      error: {
+        code: 'upstream_stream_interrupted',
+        message: 'The time limit was reached in the middle of this answer; what came is incomplete.',
+      },
+    });
     expect((await set.gateway.metrics()).sum('llm_proxy_requests_total', { result: 'net_err' })).toBe(1);
   });
 
@@ -227,6 +232,30 @@ describe('relaying a JSON answer (spec 01 §8)', () => {
     ).toBe(1);
   });
 
+  it.each([
+    ['inside a string', '{"choices":[{"x":"', '', 'net_err'],
+    ['behind an inner bracket', '{"choices":[{"x":"', '"}]', 'net_err'],
+    ['nowhere', '{"choices":[{"x":"', '"}]}\n', 'ok'],
+  ])(
+    'over 8 MiB that only the end of the connection delimits, cut %s, never looks more whole than it is',
+    async (_where, before, after, result) => {
+      const set = await stage();
+      set.a.next(async (_r, answer) => {
+        await answer.head(200, JSON_TYPE, 'close');
+        await answer.write(before);
+        await answer.write(Buffer.alloc(9 * MIB, '\\"'));
+        if (after !== '') await answer.write(after);
+        await answer.end();
+      });
+      const answer = await set.chat({}, { discard: true }).end();
+      expect(answer.status).toBe(200);
+      if (result === 'ok') expect(answer.ending).toBe('complete');
+      else expect(['cut', 'reset']).toContain(answer.ending);
+      await waitFor(async () => (await set.gateway.inflight('a')) === 0, 'the slot came back');
+      expect((await set.gateway.metrics()).sum('llm_proxy_requests_total', { result })).toBe(1);
+    },
+  );
+
   it('is not inspected for an error over 8 MiB', async () => {
     const set = await stage({ upstreams: 2 });
     const text = JSON.stringify({ error: { message: 'x'.repeat(9 * MIB) } });
@@ -251,6 +280,26 @@ describe('relaying a JSON answer (spec 01 §8)', () => {
     const set = await stage();
     set.a.next((_r, answer) => answer.json(202, completion()));
     expect((await set.chat().end()).status).toBe(202);
+  });
+
+  it.each([
+    ['nothing', ''],
+    ['only the end', 'data: [DONE]\n\n'],
+    ['only a comment', ': hello\n\n'],
+  ])('joins a stream that ends cleanly and holds %s to an empty answer', async (_what, bytes) => {
+    const set = await stage({ upstreams: 2 });
+    set.a.next(async (_r, answer) => {
+      await answer.sseHead();
+      if (bytes !== '') await answer.write(bytes);
+      await answer.end();
+    });
+    const answer = await set.chat().end();
+    expect([answer.status, answer.header('x-llm-proxy-upstream')]).toEqual([200, 'a']);
+    expect(answer.json).toMatchObject({
+      object: 'chat.completion',
+      choices: [{ index: 0, message: { role: 'assistant', content: '' } }],
+    });
+    expect((await set.gateway.metrics()).sum('llm_proxy_requests_total', { result: 'ok' })).toBe(1);
   });
 
   it('joins a stream that breaks into nothing: the next upstream answers', async () => {

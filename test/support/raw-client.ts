@@ -166,7 +166,7 @@ export class RawConnection {
   }
 
   #over(): void {
-    const ending: Ending = this.#reading === 'to-end' ? 'complete' : this.#failed ? 'reset' : 'cut';
+    const ending: Ending = this.#failed ? 'reset' : this.#reading === 'to-end' ? 'complete' : 'cut';
     for (const { answer } of this.#waiting.splice(0)) answer.settle(ending);
   }
 

@@ -1,4 +1,5 @@
 import type { JsonDocument } from '../../src/common/json/json-document.js';
+import type { BreakCause } from '../../src/common/errors/error-form.js';
 import type { UpstreamHeaders } from '../../src/common/http/response-headers.js';
 import type { AttemptFailure } from '../../src/contracts/exchange.js';
 import type { StreamTransform } from '../../src/contracts/stream.js';
@@ -16,6 +17,7 @@ export class RecordingHost implements AnswerHost {
   tokens = 0;
   phase: string | undefined;
   continuable = true;
+  breakCause: BreakCause = 'upstream';
   #pipeline: StreamPipeline | null = null;
 
   constructor(

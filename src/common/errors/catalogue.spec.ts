@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { interruptionEvent } from './error-form.js';
 import * as catalogue from './catalogue.js';
 import { GatewayError } from './gateway-error.js';
 
@@ -9,6 +10,7 @@ const ALL: Record<string, GatewayError> = {
   missingModel: catalogue.missingModel(),
   unknownModel: catalogue.unknownModel('x'),
   unknownPath: catalogue.unknownPath(),
+  unknownMethod: catalogue.unknownMethod(),
   wrongMethod: catalogue.wrongMethod('POST'),
   unsupportedMediaType: catalogue.unsupportedMediaType(),
   unsupportedCoding: catalogue.unsupportedCoding(),
@@ -143,5 +145,21 @@ describe('STREAM_INTERRUPTED', () => {
     const { error } = JSON.parse(text.slice('data: '.length)) as { error: Record<string, unknown> };
     expect(error).toMatchObject({ type: 'upstream_error', code: 'upstream_stream_interrupted', param: null });
     expect(typeof error['message']).toBe('string');
+  });
+
+  it.each([
+    ['upstream', /^The upstream broke off/],
+    ['timed_out', /^The time limit was reached/],
+    ['shutting_down', /^The gateway is shutting down/],
+    ['slot_lost', /^The gateway had to give up its place/],
+    ['own_error', /^An error of the gateway/],
+  ] as const)('says who ended the answer (%s), in every form and under one code', (cause, words) => {
+    for (const form of ['openai', 'responses', 'anthropic'] as const) {
+      const text = interruptionEvent(form, 'id', 0, cause).toString();
+      const told = JSON.parse(text.slice(text.indexOf('{'))) as { error?: object };
+      const { message, code } = (told.error ?? told) as { message: string; code: string };
+      expect(message).toMatch(words);
+      expect(code).toBe('upstream_stream_interrupted');
+    }
   });
 });

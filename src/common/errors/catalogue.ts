@@ -1,4 +1,4 @@
-import { interruptionEvent } from './error-form.js';
+import { streamInterrupted } from './error-form.js';
 import { GatewayError } from './gateway-error.js';
 
 /** Every answer the proxy gives by itself: code, status, text. Codes are part of the API and are never reused. */
@@ -148,6 +148,15 @@ export const unsupportedTransferCoding = (): GatewayError =>
     code: 'unsupported_transfer_encoding',
     type: invalidRequest,
     message: 'The only transfer encoding that this service understands is chunked.',
+    headers: CLOSE,
+  });
+
+export const unknownMethod = (): GatewayError =>
+  new GatewayError({
+    status: 501,
+    code: 'unknown_method',
+    type: invalidRequest,
+    message: 'This service does not know that method.',
     headers: CLOSE,
   });
 
@@ -307,4 +316,4 @@ function retryHeaders(retryMs: number): Readonly<Record<string, string>> {
 }
 
 /** What says in band that a stream of chat completions broke (spec 01 §8). */
-export const STREAM_INTERRUPTED = interruptionEvent('openai', '', 0);
+export const STREAM_INTERRUPTED = streamInterrupted('upstream');

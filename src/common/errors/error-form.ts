@@ -28,29 +28,50 @@ export function errorBody(error: GatewayError, form: ErrorForm, requestId: strin
   return { type: 'error', error: { type: anthropicType(error.status), ...rest }, request_id: requestId };
 }
 
-const MESSAGE = 'The upstream broke off in the middle of this answer; what came is incomplete.';
+/** Who or what ended a stream before its time. */
+export type BreakCause = 'upstream' | 'timed_out' | 'shutting_down' | 'slot_lost' | 'own_error';
+
+const CAUSES: Readonly<Record<BreakCause, string>> = {
+  upstream: 'The upstream broke off in the middle of this answer',
+  timed_out: 'The time limit was reached in the middle of this answer',
+  shutting_down: 'The gateway is shutting down and ended this answer',
+  slot_lost: 'The gateway had to give up its place at the upstream in the middle of this answer',
+  own_error: 'An error of the gateway ended this answer',
+};
+/** One code for all of them: it says what the client has, not whose fault it is. */
 const CODE = 'upstream_stream_interrupted';
 
 /** The one event that says in band that a stream broke (spec 01 §8, 03 §6). */
-export function interruptionEvent(form: ErrorForm, requestId: string, nextSequence: number): Buffer {
+export function interruptionEvent(
+  form: ErrorForm,
+  requestId: string,
+  nextSequence: number,
+  cause: BreakCause = 'upstream',
+): Buffer {
+  const message = `${CAUSES[cause]}; what came is incomplete.`;
   switch (form) {
     case 'openai':
-      return event(null, { error: { message: MESSAGE, type: 'upstream_error', param: null, code: CODE } });
+      return event(null, { error: { message, type: 'upstream_error', param: null, code: CODE } });
     case 'responses':
       return event('error', {
         type: 'error',
         code: CODE,
-        message: MESSAGE,
+        message,
         param: null,
         sequence_number: nextSequence,
       });
     case 'anthropic':
       return event('error', {
         type: 'error',
-        error: { type: 'api_error', message: MESSAGE, param: null, code: CODE },
+        error: { type: 'api_error', message, param: null, code: CODE },
         request_id: requestId,
       });
   }
+}
+
+/** Of a stream of chat completions. */
+export function streamInterrupted(cause: BreakCause): Buffer {
+  return interruptionEvent('openai', '', 0, cause);
 }
 
 function event(name: string | null, data: object): Buffer {

@@ -24,6 +24,14 @@ export function headerValue(headers: UpstreamHeaders, name: string): string | un
   return typeof value === 'string' ? value : value?.[0];
 }
 
+/** Trap: a body that only the connection's end delimits looks whole wherever it is cut. */
+export function endsWithConnection(headers: UpstreamHeaders): boolean {
+  return (
+    headerValue(headers, 'content-length') === undefined &&
+    headerValue(headers, 'transfer-encoding') === undefined
+  );
+}
+
 export interface ResponseHeaderOptions {
   /** The body is not the upstream's byte for byte: its length, coding and digests are no longer true. */
   readonly bodyChanged: boolean;

@@ -1,4 +1,5 @@
 import type { JsonDocument } from '../../common/json/json-document.js';
+import type { BreakCause } from '../../common/errors/error-form.js';
 import type { UpstreamHeaders } from '../../common/http/response-headers.js';
 import type { AttemptFailure } from '../../contracts/exchange.js';
 import type { InterruptionPhase } from '../../observability/metrics/gateway.metrics.js';
@@ -41,6 +42,8 @@ export interface AnswerHost {
   finish(result: 'ok' | '4xx'): void;
   /** Nothing was sent, and this answer is none: the next upstream may be tried. `passable` is sent if none is better. */
   fail(failure: AttemptFailure, passable?: PassableAnswer): void;
+  /** What a reader is told by `broken` came of. */
+  readonly breakCause: BreakCause;
   /** The answer broke off after it had begun; the client has been told. `phase`: of a stream. */
   interrupted(failure: AttemptFailure, phase?: InterruptionPhase): void;
   /** Whether another upstream may go on with this answer: not where this side, or the client, ends it. */

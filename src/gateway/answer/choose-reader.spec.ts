@@ -224,7 +224,7 @@ describe('chooseReader, failures', () => {
       { headers: sse, clientWantsStream: true, breaks: true },
       'fail net_err',
     ],
-    ['a joined stream of nothing', { headers: sse, body: ': x\n\n' }, 'fail net_err'],
+    ['a joined stream of what is no chunk', { headers: sse, body: 'data: x\n\n' }, 'fail net_err'],
     [
       'a joined stream with an error',
       { headers: sse, body: 'data: {"error":{"message":"x"}}\n\n' },

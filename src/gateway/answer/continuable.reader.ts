@@ -1,4 +1,4 @@
-import { STREAM_INTERRUPTED } from '../../common/errors/catalogue.js';
+import { streamInterrupted } from '../../common/errors/error-form.js';
 import { SseEventTooLargeError } from '../../common/sse/sse-decoder.js';
 import type { AttemptFailure } from '../../contracts/exchange.js';
 import type { RelayedAnswer } from '../continuation/relayed-answer.js';
@@ -89,7 +89,7 @@ export class ContinuableReader implements AnswerReader {
       if (last.length > 0) this.host.sink.write(last);
       this.host.suspended(failure, answer.phase);
     } else {
-      this.host.sink.endInterrupted(Buffer.concat([...last, STREAM_INTERRUPTED]));
+      this.host.sink.endInterrupted(Buffer.concat([...last, streamInterrupted(this.host.breakCause)]));
       this.host.interrupted(failure, answer.phase);
     }
   }

@@ -63,7 +63,7 @@ export class JoinAnswerReader implements AnswerReader {
       this.host.fail({ result: '5xx', status: this.host.status, reason: 'returned an error event' });
       return;
     }
-    if (this.#joiner.empty) {
+    if (this.#joiner.meaningless) {
       this.#fail('stream without an answer');
       return;
     }

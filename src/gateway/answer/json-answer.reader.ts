@@ -1,4 +1,6 @@
+import { endsWithConnection } from '../../common/http/response-headers.js';
 import { JsonDocument } from '../../common/json/json-document.js';
+import { JsonEnd } from '../../common/json/json-end.js';
 import type { AttemptFailure } from '../../contracts/exchange.js';
 import type { ErrorJudge } from './error-judge.js';
 import type { AnswerHost, AnswerReader, CommitOptions } from './answer-reader.js';
@@ -28,6 +30,8 @@ export class JsonAnswerReader implements AnswerReader {
   /** Some providers send white space while they think. */
   #blank = true;
   #over = false;
+  /** Where nothing but the JSON itself tells whether a piped answer is whole. */
+  #jsonEnd: JsonEnd | null = null;
   readonly #mustRead: boolean;
 
   constructor(
@@ -41,6 +45,7 @@ export class JsonAnswerReader implements AnswerReader {
     if (this.#over) return true;
     if (this.#piping) {
       if (this.options.inspected) this.host.piece(chunk);
+      this.#jsonEnd?.push(chunk);
       return this.host.sink.write(chunk);
     }
     if (this.#blank && !isBlank(chunk)) {
@@ -62,8 +67,7 @@ export class JsonAnswerReader implements AnswerReader {
   end(): void {
     if (this.#over) return;
     if (this.#piping) {
-      this.host.sink.end();
-      this.host.finish('ok');
+      this.#endPiped();
     } else if (this.options.inspected) {
       this.#inspect();
     } else {
@@ -76,12 +80,25 @@ export class JsonAnswerReader implements AnswerReader {
       this.host.fail(failure);
       return;
     }
-    this.host.sink.cut();
+    this.host.sink.cut(this.host.breakCause);
     this.host.interrupted(failure);
+  }
+
+  #endPiped(): void {
+    if (this.#jsonEnd !== null && !this.#jsonEnd.reached) {
+      this.broken({ result: 'net_err', status: this.host.status, reason: 'answer is no complete JSON' });
+      return;
+    }
+    this.host.sink.end();
+    this.host.finish('ok');
   }
 
   #pipe(): boolean {
     this.#piping = true;
+    if (this.options.inspected && endsWithConnection(this.host.headers)) {
+      this.#jsonEnd = new JsonEnd();
+      for (const part of this.#parts) this.#jsonEnd.push(part);
+    }
     this.host.commit(this.#commitOptions(this.options.decoded));
     const parts = this.#parts;
     this.#parts = [];

@@ -25,7 +25,7 @@ export class PipeAnswerReader implements AnswerReader {
       this.host.fail(failure);
       return;
     }
-    this.host.sink.cut();
+    this.host.sink.cut(this.host.breakCause);
     this.host.interrupted(failure);
   }
 

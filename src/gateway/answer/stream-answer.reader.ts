@@ -72,7 +72,7 @@ export class StreamAnswerReader implements AnswerReader {
       this.host.fail(failure);
       return;
     }
-    if (this.options.opaque) this.host.sink.cut();
+    if (this.options.opaque) this.host.sink.cut(this.host.breakCause);
     else this.host.sink.endInterrupted(this.#interruption());
     this.host.interrupted(failure, this.options.opaque ? 'content' : this.#tail.phase());
   }
@@ -80,9 +80,10 @@ export class StreamAnswerReader implements AnswerReader {
   /** What was held back is true text of the upstream; then an open event is closed, then comes the error event. */
   #interruption(): Buffer {
     const pipeline = this.#pipeline;
-    if (pipeline === null) return this.#form.interruption();
+    const event = this.#form.interruption(this.host.breakCause);
+    if (pipeline === null) return event;
     const held = flushed(pipeline);
-    return Buffer.concat([...held, ...(pipeline.midEvent ? [BLANK_LINE] : []), this.#form.interruption()]);
+    return Buffer.concat([...held, ...(pipeline.midEvent ? [BLANK_LINE] : []), event]);
   }
 
   #commitOptions(): CommitOptions {

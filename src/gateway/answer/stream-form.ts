@@ -1,4 +1,4 @@
-import { type ErrorForm, interruptionEvent } from '../../common/errors/error-form.js';
+import { type BreakCause, type ErrorForm, interruptionEvent } from '../../common/errors/error-form.js';
 
 const KEY = Buffer.from('"sequence_number"');
 /** Behind the key: a colon, white space, and as many digits as a number has. */
@@ -27,8 +27,8 @@ export class StreamForm {
     this.#tail = Buffer.from(both.subarray(Math.max(0, both.length - KEY.length - VALUE_BYTES)));
   }
 
-  interruption(): Buffer {
-    return interruptionEvent(this.form, this.requestId, this.#sequence + 1);
+  interruption(cause: BreakCause): Buffer {
+    return interruptionEvent(this.form, this.requestId, this.#sequence + 1, cause);
   }
 
   #read(bytes: Buffer, at: number): void {

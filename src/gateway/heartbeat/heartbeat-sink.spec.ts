@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { allUpstreams, STREAM_INTERRUPTED } from '../../common/errors/catalogue.js';
+import { streamInterrupted } from '../../common/errors/error-form.js';
 import { delta, DONE } from '../../../test/support/answers.js';
 import { RecordingSink } from '../../../test/support/recording-sink.js';
 import { HeartbeatSink } from './heartbeat-sink.js';
@@ -43,7 +44,7 @@ describe('a sink with a heartbeat', () => {
     ['an answer that begins', (sink: HeartbeatSink) => sink.head(200, JSON_HEAD)],
     ['an error', (sink: HeartbeatSink) => sink.error(error, [])],
     ['an end', (sink: HeartbeatSink) => sink.end()],
-    ['a break', (sink: HeartbeatSink) => sink.cut()],
+    ['a break', (sink: HeartbeatSink) => sink.cut('upstream')],
     ['an interruption', (sink: HeartbeatSink) => sink.endInterrupted(STREAM_INTERRUPTED)],
   ])('is over with %s', (_name, end) => {
     const { inner, sink } = setUp();
@@ -120,7 +121,7 @@ describe('once it has opened the stream', () => {
     const { inner, sink } = opened();
     sink.error(error, []);
     sink.error(error, []);
-    sink.cut();
+    sink.cut('upstream');
     expect(inner.text.match(/"status":503/g)).toHaveLength(1);
     expect(inner.calls).toEqual(['head', 'write', 'end']);
   });
@@ -139,8 +140,8 @@ describe('once it has opened the stream', () => {
     const { inner, sink } = opened();
     sink.head(200, JSON_HEAD);
     sink.write(Buffer.from('{"a":'));
-    sink.cut();
-    expect(inner.text).toBe(`${OPENING}${STREAM_INTERRUPTED.toString()}`);
+    sink.cut('shutting_down');
+    expect(inner.text).toBe(`${OPENING}${streamInterrupted('shutting_down').toString()}`);
     expect(inner.ending).toBe('endInterrupted');
   });
 

@@ -1,4 +1,5 @@
-import { internalError, STREAM_INTERRUPTED } from '../../common/errors/catalogue.js';
+import { internalError } from '../../common/errors/catalogue.js';
+import { type BreakCause, streamInterrupted } from '../../common/errors/error-form.js';
 import type { GatewayError } from '../../common/errors/gateway-error.js';
 import { SseFraming } from '../../common/sse/sse-framing.js';
 import { timerDelay } from '../../common/time/clock.js';
@@ -97,12 +98,12 @@ export class HeartbeatSink implements ResponseSink {
     this.inner.endInterrupted(bytes);
   }
 
-  cut(): void {
+  cut(cause: BreakCause): void {
     if (this.#phase === 'over') return;
     const inBand = this.#phase === 'json' || this.#phase === 'refusal';
     this.#over();
-    if (inBand) this.inner.endInterrupted(STREAM_INTERRUPTED);
-    else this.inner.cut();
+    if (inBand) this.inner.endInterrupted(streamInterrupted(cause));
+    else this.inner.cut(cause);
   }
 
   error(error: GatewayError, headers: string[]): void {
