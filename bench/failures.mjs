@@ -5,7 +5,6 @@ import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 import { configurationText, PROBE_INTERVAL_MS, REST_CAP_MS } from './failures/configuration.mjs';
 import { Continuation } from './failures/continuation.mjs';
 import { Latency, quantile } from './failures/latency.mjs';
@@ -15,18 +14,17 @@ import { asked } from './soak/options.mjs';
 import { Random } from './soak/random.mjs';
 import { counted, must, table, writeBetweenMarkers } from './soak/report.mjs';
 import { nodeOf, Service, sumOf } from './soak/service.mjs';
+import { readOptions } from './lib/options.mjs';
 
 const ROOT = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const IDLE_WITHIN_MS = 15_000;
 
-const { values: options } = parseArgs({
-  options: {
-    quick: { type: 'boolean', default: false },
-    requests: { type: 'string' },
-    seed: { type: 'string', default: '1' },
-    markdown: { type: 'string' },
-    main: { type: 'string', default: path.join(ROOT, 'dist/main.js') },
-  },
+const options = readOptions(import.meta.url, {
+  quick: { type: 'boolean', default: false },
+  requests: { type: 'string' },
+  seed: { type: 'string', default: '1' },
+  markdown: { type: 'string' },
+  main: { type: 'string', default: path.join(ROOT, 'dist/main.js') },
 });
 const amount = options.quick
   ? { requests: 1000, streams: 100, mortals: 3, rounds: 1, pairs: 500 }

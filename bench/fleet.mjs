@@ -4,7 +4,6 @@
 import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 import { quantile } from './failures/latency.mjs';
 import { PLANS } from './failures/one-slot.mjs';
 import { Added } from './fleet/added.mjs';
@@ -21,6 +20,7 @@ import { Random } from './soak/random.mjs';
 import { counted, must, table, writeBetweenMarkers } from './soak/report.mjs';
 import { nodeOf } from './soak/service.mjs';
 import { Verdict } from './soak/verdict.mjs';
+import { readOptions } from './lib/options.mjs';
 
 const ROOT = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const REPLICAS = 4;
@@ -29,15 +29,13 @@ const LEASE_MS = 15_000;
 /** Beyond the lease: who waits looks once it lapses, at the latest after a second. */
 const LOOK_MS = 1000;
 
-const { values: options } = parseArgs({
-  options: {
-    quick: { type: 'boolean', default: false },
-    requests: { type: 'string' },
-    seed: { type: 'string', default: '1' },
-    state: { type: 'string', default: 'redis' },
-    markdown: { type: 'string' },
-    main: { type: 'string', default: path.join(ROOT, 'dist/main.js') },
-  },
+const options = readOptions(import.meta.url, {
+  quick: { type: 'boolean', default: false },
+  requests: { type: 'string' },
+  seed: { type: 'string', default: '1' },
+  state: { type: 'string', default: 'redis' },
+  markdown: { type: 'string' },
+  main: { type: 'string', default: path.join(ROOT, 'dist/main.js') },
 });
 const amount = options.quick
   ? { requests: 1000, kills: 1, pairs: 1000 }

@@ -5,23 +5,21 @@ import { existsSync } from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 import { chance, faultIn, hostileBytes } from '../test/fuzz/hostile-request.ts';
 import { configurationText } from './soak/configuration.mjs';
 import { FakeProvider } from './soak/provider.mjs';
 import { Random } from './soak/random.mjs';
 import { Service, sumOf } from './soak/service.mjs';
+import { readOptions } from './lib/options.mjs';
 
 const ROOT = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const QUIET_MS = 40;
 const AT_ONCE = 24;
 
-const { values: options } = parseArgs({
-  options: {
-    seconds: { type: 'string', default: '60' },
-    seed: { type: 'string', default: String(Date.now() % 1_000_000) },
-    main: { type: 'string', default: path.join(ROOT, 'dist/main.js') },
-  },
+const options = readOptions(import.meta.url, {
+  seconds: { type: 'string', default: '60' },
+  seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+  main: { type: 'string', default: path.join(ROOT, 'dist/main.js') },
 });
 
 const ownNode = path.join(ROOT, 'node_modules/.bin/node');

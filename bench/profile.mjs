@@ -1,8 +1,8 @@
 // Where the CPU goes: the proxy under one scenario's load with the CPU profiler on, then the functions by self time.
+// node bench/profile.mjs [--scenario unary-400b] [--variant us] [--warmup 5] [--seconds 10] [--top 40] [--keep FILE]
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import { Load } from './load.mjs';
 import { cpuBetween, cpuOf, pinSelf } from './lib/proc.mjs';
 import {
@@ -14,16 +14,15 @@ import {
   temporaryDirectory,
 } from './lib/targets.mjs';
 import { cpuScenarios, loadOf, unitsOf } from './scenarios/cpu.mjs';
+import { readOptions } from './lib/options.mjs';
 
-const { values: options } = parseArgs({
-  options: {
-    scenario: { type: 'string', default: 'unary-400b' },
-    variant: { type: 'string', default: 'us' },
-    warmup: { type: 'string', default: '5' },
-    seconds: { type: 'string', default: '10' },
-    top: { type: 'string', default: '40' },
-    keep: { type: 'string' },
-  },
+const options = readOptions(import.meta.url, {
+  scenario: { type: 'string', default: 'unary-400b' },
+  variant: { type: 'string', default: 'us' },
+  warmup: { type: 'string', default: '5' },
+  seconds: { type: 'string', default: '10' },
+  top: { type: 'string', default: '40' },
+  keep: { type: 'string' },
 });
 const print = (text) => process.stdout.write(`${text}\n`);
 const fail = (text) => {

@@ -1,27 +1,27 @@
-// The benchmark: one command, see README.md.
+// The benchmark: the built service against reference proxies, in one run (README.md beside this file).
+// npm run bench [-- --quick] [--scenario start,sse] [--targets us,naive,splice,portkey,nginx] [--rounds 5] [--tries 6]
+//               [--markdown docs/performance.md] [--json FILE] [--quiet]
 import { rmSync, writeFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
 import { canPin, cores, exactClock, openFileLimit, pinSelf } from './lib/proc.mjs';
 import { limits } from './lib/measure.mjs';
 import { line, machine, markdown } from './lib/report.mjs';
 import { missing, startProvider, stopAll, temporaryDirectory } from './lib/targets.mjs';
 import { scenarios } from './scenarios/index.mjs';
+import { readOptions } from './lib/options.mjs';
 
 const KINDS = ['us', 'naive', 'splice', 'portkey', 'nginx'];
 const print = (text) => process.stdout.write(`${text}\n`);
 const warn = (text) => process.stderr.write(`${text}\n`);
 
-const { values: options } = parseArgs({
-  options: {
-    scenario: { type: 'string' },
-    rounds: { type: 'string' },
-    quick: { type: 'boolean', default: false },
-    targets: { type: 'string' },
-    json: { type: 'string' },
-    markdown: { type: 'string' },
-    tries: { type: 'string' },
-    quiet: { type: 'boolean', default: false },
-  },
+const options = readOptions(import.meta.url, {
+  scenario: { type: 'string' },
+  rounds: { type: 'string' },
+  quick: { type: 'boolean', default: false },
+  targets: { type: 'string' },
+  json: { type: 'string' },
+  markdown: { type: 'string' },
+  tries: { type: 'string' },
+  quiet: { type: 'boolean', default: false },
 });
 
 function chosen(text, all, what) {

@@ -5,7 +5,6 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 import { Client } from './soak/client.mjs';
 import { configurationText, KEY, UPSTREAMS } from './soak/configuration.mjs';
 import { MemoryTrend } from './soak/memory-trend.mjs';
@@ -15,6 +14,7 @@ import { Random } from './soak/random.mjs';
 import { counted, must, table, writeBetweenMarkers } from './soak/report.mjs';
 import { nodeOf, Service, sumOf } from './soak/service.mjs';
 import { Verdict } from './soak/verdict.mjs';
+import { readOptions } from './lib/options.mjs';
 
 const ROOT = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const HEALTH_EVERY_MS = 500;
@@ -28,17 +28,15 @@ const SLOPE_COUNTS_FROM_SECONDS = 300;
 const SLOPE_LIMIT_MB_PER_THOUSAND = 0.25;
 const HEALTH_LIMIT_MS = 5000;
 
-const { values: options } = parseArgs({
-  options: {
-    minutes: { type: 'string' },
-    requests: { type: 'string' },
-    markdown: { type: 'string' },
-    clients: { type: 'string', default: '40' },
-    seed: { type: 'string', default: String(Date.now() % 1_000_000) },
-    main: { type: 'string', default: path.join(ROOT, 'dist/main.js') },
-    'node-args': { type: 'string', default: '' },
-    'keep-log': { type: 'string' },
-  },
+const options = readOptions(import.meta.url, {
+  minutes: { type: 'string' },
+  requests: { type: 'string' },
+  markdown: { type: 'string' },
+  clients: { type: 'string', default: '40' },
+  seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+  main: { type: 'string', default: path.join(ROOT, 'dist/main.js') },
+  'node-args': { type: 'string', default: '' },
+  'keep-log': { type: 'string' },
 });
 
 const requestsWanted = asked(options.requests, options.minutes === undefined ? 10_000 : Infinity);
