@@ -39,3 +39,14 @@ export async function listen(server) {
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
   return server.address().port;
 }
+
+/** A provider that answers every request at once with the same small completion. */
+export function promptProvider() {
+  const message = { role: 'assistant', content: 'Hello there. '.repeat(20) };
+  const choices = [{ index: 0, message, finish_reason: 'stop' }];
+  const body = JSON.stringify({ id: 'c1', object: 'chat.completion', created: 1, model: 'real', choices });
+  const head = { 'content-type': 'application/json', 'content-length': body.length };
+  return http.createServer((request, response) => {
+    void jsonOf(request).then(() => response.writeHead(200, head).end(body));
+  });
+}

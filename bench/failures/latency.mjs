@@ -1,6 +1,6 @@
 // What the gateway adds at light load: one request at a time, one through it, one around it, in turn.
 import http from 'node:http';
-import { ask, jsonOf, listen } from './ask.mjs';
+import { ask, listen, promptProvider } from './ask.mjs';
 
 const WARM_UP = 300;
 
@@ -8,22 +8,7 @@ export class Latency {
   direct = [];
   through = [];
   failed = 0;
-  #server = http.createServer((request, response) => {
-    void jsonOf(request).then(() => {
-      const message = { role: 'assistant', content: 'Hello there. '.repeat(20) };
-      const choices = [{ index: 0, message, finish_reason: 'stop' }];
-      const body = JSON.stringify({
-        id: 'c1',
-        object: 'chat.completion',
-        created: 1,
-        model: 'real',
-        choices,
-      });
-      response
-        .writeHead(200, { 'content-type': 'application/json', 'content-length': body.length })
-        .end(body);
-    });
-  });
+  #server = promptProvider();
   #port = 0;
 
   async listen() {

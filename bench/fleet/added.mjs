@@ -1,6 +1,6 @@
 // What a shared slot adds to a request: one through a process of its own, one through a process on Redis, in turn.
 import http from 'node:http';
-import { ask, jsonOf, listen } from '../failures/ask.mjs';
+import { ask, listen, promptProvider } from '../failures/ask.mjs';
 
 const WARM_UP = 500;
 
@@ -10,21 +10,7 @@ export class Added {
   failed = 0;
   /** Of each request on Redis. */
   roundTrips = NaN;
-  #server = http.createServer((request, response) => {
-    void jsonOf(request).then(() => {
-      const message = { role: 'assistant', content: 'Hello there. '.repeat(20) };
-      const choices = [{ index: 0, message, finish_reason: 'stop' }];
-      const body = JSON.stringify({
-        id: 'c1',
-        object: 'chat.completion',
-        created: 1,
-        model: 'real',
-        choices,
-      });
-      const head = { 'content-type': 'application/json', 'content-length': body.length };
-      response.writeHead(200, head).end(body);
-    });
-  });
+  #server = promptProvider();
 
   async listen() {
     return await listen(this.#server);

@@ -2,8 +2,9 @@ import type { Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { ServiceState } from '../../src/http/service-state.js';
 import type { RawAnswer, RawConnection } from '../support/raw-client.js';
+import type { Script } from '../support/scripted-upstream.js';
 import { MESSAGES, stage } from '../support/stage.js';
-import { gate, waitFor } from '../support/wait-for.js';
+import { type Gate, gate, waitFor } from '../support/wait-for.js';
 
 const BODY = JSON.stringify({ model: 'm', messages: MESSAGES });
 const CHUNKED = `${BODY.length.toString(16)}\r\n${BODY}\r\n0\r\n\r\n`;
@@ -33,6 +34,13 @@ async function answers(connection: RawConnection, bytes: string, count = 1): Pro
   for (const answer of expected) await answer.end();
   return expected;
 }
+
+const answerAfter =
+  (hold: Gate): Script =>
+  async (_request, answer) => {
+    await hold.opened;
+    await answer.json(200, { choices: [] });
+  };
 
 function expectRefusal(answer: RawAnswer | undefined, status: number, code: string): void {
   expect([answer?.status, answer?.ending]).toEqual([status, 'complete']);
@@ -287,10 +295,7 @@ describe('garbage behind good requests on one connection', () => {
   it('CONNECT behind several requests costs none of them its answer', async () => {
     const { a, gateway } = await stage();
     const hold = gate();
-    a.always(async (_request, answer) => {
-      await hold.opened;
-      await answer.json(200, { choices: [] });
-    });
+    a.always(answerAfter(hold));
     const connection = gateway.connect();
     const asked = answers(connection, `${chat().repeat(12)}CONNECT a:1 HTTP/1.1\r\nhost: a:1\r\n\r\n`, 13);
     await waitFor(() => a.requests.length === 8, 'a few were asked');
@@ -316,10 +321,7 @@ describe('garbage behind good requests on one connection', () => {
   it('an answer that ends the connection is the last: what waited behind it is not served', async () => {
     const { a, gateway } = await stage();
     const hold = gate();
-    a.always(async (_request, answer) => {
-      await hold.opened;
-      await answer.json(200, { choices: [] });
-    });
+    a.always(answerAfter(hold));
     const connection = gateway.connect();
     const broken = get('/healthz', { host: '' });
     const asked = answers(connection, `${chat().repeat(8)}${broken}${chat().repeat(3)}`, 10);
@@ -467,10 +469,7 @@ describe('who is refused is not asked for the body first (RFC 9110 §10.1.1)', (
   it('behind an answer that is under way the word comes when its turn has come', async () => {
     const { a, gateway } = await stage();
     const hold = gate();
-    a.next(async (_request, answer) => {
-      await hold.opened;
-      await answer.json(200, { choices: [] });
-    });
+    a.next(answerAfter(hold));
     const connection = gateway.connect();
     const first = connection.expect();
     const second = connection.expect();
