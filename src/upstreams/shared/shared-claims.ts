@@ -87,18 +87,18 @@ export class SharedClaims implements RoomWatcher {
 
   #add(upstream: Upstream, groups: Map<SlotRoom, SharedPool>, trials: SharedPlace | null): void {
     const room = this.rooms.seatOf(upstream)?.room ?? null;
-    const pools =
-      upstream.slots.limit === Infinity ? [] : [new SharedPool(`u:${upstream.id}`, upstream.slots)];
-    const [own] = pools;
+    const limited = upstream.slots.limit < Infinity;
+    const own = limited || room?.group ? new SharedPool(`u:${upstream.id}`, upstream.slots) : null;
+    const pools = limited && own !== null ? [own] : [];
     if (room?.group) {
       const { group } = room;
       const pool = groups.get(room) ?? new SharedPool(`g:${group.id}`, group.slots);
       groups.set(room, pool);
       pools.push(pool);
     }
-    const place = pools.length === 0 ? null : new SharedPlace(upstream.slots, pools);
+    const place = pools.length === 0 ? null : new SharedPlace(upstream.slots, pools, limited ? null : own);
     this.slots.add(upstream, place, trials);
-    const noted = room === null ? undefined : (groups.get(room) ?? own ?? trials?.pools[0]);
+    const noted = room === null ? undefined : (groups.get(room) ?? pools[0] ?? trials?.pools[0]);
     if (room === null || noted === undefined || this.#pursuits.has(room)) return;
     const tools = {
       slots: this.slots,

@@ -18,7 +18,13 @@ export class SharedPlace {
 
   constructor(
     private readonly slots: Grantable,
+    /** What the store counts. */
     readonly pools: readonly SharedPool[],
+    /**
+     * Its own slots where only the pools it shares with other places have a limit. Trap: without it one of these places would
+     * use what came for another, and the permit would go back while it is in use.
+     */
+    readonly own: SharedPool | null = null,
   ) {}
 
   /** What runs on it. */
@@ -33,6 +39,7 @@ export class SharedPlace {
 
   add(permit: Permit): void {
     this.permits.push(permit);
+    this.own?.received();
     for (const pool of this.pools) pool.received();
   }
 
@@ -40,6 +47,7 @@ export class SharedPlace {
   takeOut(): Permit | null {
     const permit = this.permits.pop();
     if (permit === undefined) return null;
+    this.own?.gaveBack();
     for (const pool of this.pools) pool.gaveBack();
     return permit;
   }

@@ -29,6 +29,8 @@ const NOTHING: Asked = { got: 'nothing', againMs: null };
 export abstract class SharedPlaces implements SharedPart {
   protected readonly places = new Set<SharedPlace>();
   readonly #pools = new Map<string, SharedPool>();
+  /** All that gives out here, also what the store need not count. */
+  readonly #given = new Set<SharedPool>();
   #numbers = 0;
   /** Told when something may be had that could not be had before. */
   onChange: (() => void) | null = null;
@@ -47,7 +49,11 @@ export abstract class SharedPlaces implements SharedPart {
 
   protected addPlace(place: SharedPlace): void {
     this.places.add(place);
-    for (const pool of place.pools) this.#pools.set(pool.name, pool);
+    if (place.own !== null) this.#given.add(place.own);
+    for (const pool of place.pools) {
+      this.#pools.set(pool.name, pool);
+      this.#given.add(pool);
+    }
   }
 
   /** Nothing is served without the store. */
@@ -133,11 +139,11 @@ export abstract class SharedPlaces implements SharedPart {
       permits.length = Math.min(permits.length, active);
       while (permits.length < active) permits.push({ id: this.newId(), renewedAt: now });
     }
-    for (const pool of this.#pools.values()) pool.freeze();
+    for (const pool of this.#given) pool.freeze();
   }
 
   joined({ excesses }: EnrolAnswer): void {
-    for (const pool of this.#pools.values()) {
+    for (const pool of this.#given) {
       pool.told();
       pool.forgetExcesses();
     }
@@ -167,7 +173,7 @@ export abstract class SharedPlaces implements SharedPart {
   protected lapsed(_place: SharedPlace, _count: number): void {}
 
   lost(): void {
-    for (const pool of this.#pools.values()) {
+    for (const pool of this.#given) {
       if (this.state.onError === 'local' && this.state.replicas > 0) pool.keep();
       else pool.shut();
     }
@@ -176,7 +182,7 @@ export abstract class SharedPlaces implements SharedPart {
 
   alone(): void {
     if (this.state.onError !== 'local' || this.state.replicas === 0) return;
-    for (const pool of this.#pools.values()) pool.share(this.state.replicas);
+    for (const pool of this.#given) pool.share(this.state.replicas);
     this.onChange?.();
   }
 
