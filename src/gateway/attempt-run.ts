@@ -90,7 +90,8 @@ export class AttemptRun implements AnswerListener, AnswerHost, TimerOwner {
   ) {
     this.#streamAsked = attempt.body.isTrue('stream');
     this.#failures = failureOf(exchange.input.operation) === null ? null : new FailureWatch();
-    this.#continuation = exchange.relayed === null ? null : continuationOf(exchange, exchange.relayed);
+    const { relayed } = exchange;
+    this.#continuation = relayed === null ? null : continuationOf(exchange, relayed, attempt.body);
     const { config } = target.candidate.upstream;
     const leftMs = Math.max(0, exchange.deadlineAt - startedAt);
     this.#requestLimitMs = Math.min(leftMs, config.requestTimeoutMs > 0 ? config.requestTimeoutMs : Infinity);

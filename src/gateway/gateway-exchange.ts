@@ -112,6 +112,11 @@ export class GatewayExchange implements Exchange {
     return this.#model?.name ?? '';
   }
 
+  /** Whether it is known who is asked for; one addressed directly has no name. */
+  get routed(): boolean {
+    return this.#model !== null;
+  }
+
   get notes(): Map<symbol, unknown> {
     this.#notes ??= new Map();
     return this.#notes;

@@ -246,7 +246,7 @@ export class GatewayService {
     if (reason !== null) this.metrics.rejected(model, reason);
     exchange.rejection = reason;
     const headers = model === '' ? [] : ['x-llm-proxy-model', headerSafeId(model)];
-    if (model !== '' && this.#expose !== 'none') {
+    if (exchange.routed && this.#expose !== 'none') {
       headers.push('x-llm-proxy-attempts', String(exchange.attempts.length));
       const trail = trailOf(exchange.attempts);
       if (trail !== '') headers.push('x-llm-proxy-trail', trail);

@@ -226,6 +226,15 @@ describe('on_interrupt: continue', () => {
     expect(await interruptions(set, 'a')).toEqual({ content: 1, tool_calls: 1 });
   });
 
+  it('is not for several answers at once that only a patch asks for', async () => {
+    const { model, ...rest } = continuing;
+    const set = await stage({ ...rest, model: { ...model, patch: { n: 2 } } });
+    set.a.next(breaks(delta('one')));
+    expect((await set.stream().end()).text).toContain('upstream_stream_interrupted');
+    expect(set.a.requests[0]?.json).toMatchObject({ n: 2 });
+    expect(set.b.requests).toHaveLength(0);
+  });
+
   it('a break behind the finish reason is the end', async () => {
     const finished: ExchangeOutcome[] = [];
     @RegisterInterceptor({ id: 'watch', order: Order.observe })

@@ -112,6 +112,13 @@ describe('default_model and direct addressing', () => {
     const metrics = await set.gateway.metrics();
     expect(metrics.sum('llm_proxy_requests_total', { model: '', upstream: 'b', result: 'ok' })).toBe(2);
     expect((await ask(set, 'pb/other')).status).toBe(404);
+    set.b.next((_request, answer) => answer.json(503, {}));
+    const failed = await ask(set, 'pb/real-b');
+    expect([
+      failed.status,
+      failed.header('x-llm-proxy-attempts'),
+      failed.header('x-llm-proxy-trail'),
+    ]).toEqual([503, '1', 'b=503']);
     const listed = await set.gateway.send({ method: 'GET', path: '/v1/models', headers: {} }).end();
     expect(listed.text).not.toContain('real-b');
   });

@@ -76,6 +76,10 @@ describe('keys of a provider', () => {
     ['keys: sk-b', '.keys (line 2): must be a list of keys ("- …"), not a text'],
     ['keys: [12]', '.keys[0] (line 2): must be a key or a mapping with "value", not a number'],
     ['keys: [null]', '.keys[0] (line 2): must be a key or a mapping with "value", not nothing'],
+    [
+      'keys: null',
+      '.keys (line 2): has no value; list the keys, write [] for no authorization, or remove it',
+    ],
     ['keys: ["a\\nb"]', '.keys[0] (line 2): holds a line feed; a key is one line'],
     [
       'keys: ["${NOPE}"]',

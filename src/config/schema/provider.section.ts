@@ -59,6 +59,7 @@ export class ProviderSection {
     section: KeySection,
     substituted: true,
     example: ['${OPENAI_KEY_A}', '${OPENAI_KEY_B}'],
+    nullProblem: 'has no value; list the keys, write [] for no authorization, or remove it',
     description:
       'Several keys instead of `key`; each is a text or a mapping. [] = one empty key: no authorization.',
   })

@@ -39,9 +39,13 @@ export class RelayedAnswer {
 
   /** Null where a break cannot be repaired, whatever the file says: no stream, no messages, or several answers at once. */
   static of(body: JsonDocument): RelayedAnswer | null {
-    const n = body.get('n');
-    if (!body.isTrue('stream') || (typeof n === 'number' && n > 1)) return null;
+    if (!body.isTrue('stream') || asksForSeveral(body)) return null;
     return body.raw('messages')?.[0] === 0x5b ? new RelayedAnswer() : null;
+  }
+
+  /** What an upstream is asked for, patches and all. */
+  asked(body: JsonDocument): void {
+    if (asksForSeveral(body)) this.#severalChoices = true;
   }
 
   begin(status: number): void {
@@ -125,4 +129,9 @@ export class RelayedAnswer {
     if (text === undefined) this.#brings |= Brings.other;
     else this.#text += text;
   }
+}
+
+function asksForSeveral(body: JsonDocument): boolean {
+  const n = body.get('n');
+  return typeof n === 'number' && n > 1;
 }
