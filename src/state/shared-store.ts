@@ -1,3 +1,4 @@
+import type { ReserveAnswer, Sum, SumAsk, SumChange, SumMemory, SumStates } from './shared-sums.js';
 import type { Pool, PooledLease, RestBooking, RestState, StoreEvent } from './shared-types.js';
 
 /** What a claim asks for, in order of preference. */
@@ -64,10 +65,12 @@ export interface SharedStore {
   hold(fact: string, ms: number): Promise<void>;
   /** What is left of each, in ms. */
   held(facts: readonly string[]): Promise<readonly number[]>;
-  /** Adds to a sum that is kept in parts, each for that long after the last addition to the sum. */
-  count(sum: string, part: number, amount: number, keptMs: number): Promise<void>;
-  /** Part → amount, for each sum. */
-  sums(names: readonly string[]): Promise<readonly ReadonlyMap<number, number>[]>;
+  /** Takes of all these sums, or of none. An answer that comes too late is given back. */
+  reserve(asks: readonly SumAsk[]): Promise<ReserveAnswer>;
+  settle(changes: readonly SumChange[]): Promise<void>;
+  /** Before `enrol`: others may go by the sums as soon as that is done. */
+  resume(memories: readonly SumMemory[]): Promise<void>;
+  sums(sums: readonly Sum[]): Promise<SumStates>;
   /**
    * The id under which the longest of these prefixes (ascending) is known, else `id`; all of them are known by it then. With
    * an empty `id` what is not known stays so, and the result is empty.

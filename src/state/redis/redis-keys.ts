@@ -53,6 +53,10 @@ export class RedisKeys {
     return `${this.#prefix}sum:${name}`;
   }
 
+  reserved(name: string): string {
+    return `${this.#prefix}reserved:${name}`;
+  }
+
   prefix(hash: string): string {
     return `${this.#prefix}session:${hash}`;
   }

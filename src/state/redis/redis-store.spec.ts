@@ -284,7 +284,12 @@ describeWithRedis('the scripts', () => {
     expect(held?.granted).toBe(0);
     await replica.release(held!);
     await replica.store.renew([]);
-    await replica.store.count('q', 1, 1, 1000);
+    const sum = { name: 'q', window: { kind: 'month' } } as const;
+    const one = { sum, limit: 1, used: 1, reserved: 0 };
+    expect(await replica.store.reserve([one])).toMatchObject({ kind: 'granted' });
+    await replica.store.settle([{ sum, part: null, used: 1, reserved: 0 }]);
+    await replica.store.resume([{ sum, known: [], untold: [], reserved: 1 }]);
+    expect((await replica.store.sums([sum])).states).toHaveLength(1);
     expect(await replica.store.recall(['p1', 'p2'], 'id', 1000)).toBe('id');
     for (const key of (await client.sendCommand(['KEYS', '*'])) as unknown as string[])
       expect(key).toMatch(/^\{x:\}/);
