@@ -37,6 +37,7 @@ export class QuotaMeter {
   #share: OutageShare | null = null;
   /** The others say that it is used up until then; wall clock. */
   #shutUntilMs = 0;
+  #openings = 0;
   #reservedTokens = 0;
   #reservedElsewhere = 0;
   #version = 0;
@@ -107,7 +108,7 @@ export class QuotaMeter {
   takeBack({ place, window }: Booked, amount: number, nowMs: number): boolean {
     if (window !== this.#window && window !== this.#share?.used) return false;
     this.#version++;
-    this.#shutUntilMs = 0;
+    this.#opened();
     window.takeBack(amount, place, nowMs);
     return true;
   }
@@ -115,7 +116,7 @@ export class QuotaMeter {
   /** Reserves; less than 0 = has ended. */
   hold(tokens: number): void {
     this.#version++;
-    if (tokens < 0) this.#shutUntilMs = 0;
+    if (tokens < 0) this.#opened();
     this.#reservedTokens += tokens;
   }
 
@@ -130,14 +131,19 @@ export class QuotaMeter {
   adopt(amount: number, nowMs: number): void {
     if (this.#share !== null) return;
     this.#version++;
-    if (amount < 0) this.#shutUntilMs = 0;
+    if (amount < 0) this.#opened();
     this.#window.book(amount, nowMs);
   }
 
   /** What all others together have reserved. */
   reservedElsewhere(tokens: number): void {
-    if (tokens < this.#reservedElsewhere) this.#shutUntilMs = 0;
+    if (tokens < this.#reservedElsewhere) this.#opened();
     this.#reservedElsewhere = tokens;
+  }
+
+  /** How often something was given back. */
+  get openings(): number {
+    return this.#openings;
   }
 
   /** They say that nothing is left for that long, if nothing is given back. */
@@ -168,6 +174,11 @@ export class QuotaMeter {
     this.#share = null;
     this.#shutUntilMs = 0;
     this.restore(uses, nowMs);
+  }
+
+  #opened(): void {
+    this.#openings++;
+    this.#shutUntilMs = 0;
   }
 
   get #reserved(): number {

@@ -12,6 +12,8 @@ import { type HeldOf, type HoldKeeper, SharedHold } from './shared-hold.js';
 import { SharedQuota } from './shared-quota.js';
 import type { Use } from './window/quota-window.js';
 
+/** Something was given back since: then it is worth asking again soon. */
+const OPENED_MS = 1000;
 /** While nothing is given out, that may end at any time. */
 const SYNC_RETRY_MS = 250;
 
@@ -28,6 +30,8 @@ export class SharedQuotas extends QuietPart implements MeterPeers, HoldKeeper, O
   #telling = false;
   #syncing: NodeJS.Timeout | null = null;
   #asked = 0;
+  /** What happened behind the sums that are about to be learnt. */
+  #behind: StoreEvent[] | null = null;
 
   constructor(
     registry: QuotaRegistry,
@@ -60,6 +64,7 @@ export class SharedQuotas extends QuietPart implements MeterPeers, HoldKeeper, O
   }
 
   async #ask(meters: readonly QuotaMeter[], tokens: number, state: SharedState): Promise<QuotaHold | null> {
+    const openings = meters.map((meter) => meter.openings);
     let answer: ReserveAnswer;
     try {
       answer = await state.store.reserve(meters.map((meter) => this.#askOf(meter, tokens)));
@@ -74,7 +79,12 @@ export class SharedQuotas extends QuietPart implements MeterPeers, HoldKeeper, O
       return this.#takeAlone(meters, tokens);
     }
     if (answer.kind === 'used up') {
-      for (const { ask, ms } of answer.closed) meters[ask]?.shut(ms, nowMs);
+      for (const { ask, ms } of answer.closed) {
+        const meter = meters[ask];
+        // Trap: what was given back behind the answer is heard before it.
+        const opened = meter?.openings !== openings[ask];
+        meter?.shut(opened ? Math.min(ms, OPENED_MS) : ms, nowMs);
+      }
       return null;
     }
     const { parts } = answer;
@@ -225,6 +235,13 @@ export class SharedQuotas extends QuietPart implements MeterPeers, HoldKeeper, O
   }
 
   happened(event: StoreEvent): void {
+    // Trap: events are heard before whoever waits for an answer that came with them goes on.
+    if (event.kind === 'mark') this.#behind = event.number === this.#asked ? [] : null;
+    else if (this.#behind === null) this.#apply(event);
+    else this.#behind.push(event);
+  }
+
+  #apply(event: StoreEvent): void {
     if (event.kind === 'counted')
       this.#byName.get(event.sum)?.counted(event.part, event.amount, this.wallClock());
     else if (event.kind === 'gone')
@@ -241,13 +258,18 @@ export class SharedQuotas extends QuietPart implements MeterPeers, HoldKeeper, O
     const quotas = [...this.#quotas.values()];
     for (const quota of quotas) quota.since = 0;
     const asked = ++this.#asked;
-    state.store.sums(quotas.map(({ sum }) => sum)).then(
+    const sums = quotas.map(({ sum }) => sum);
+    state.store.sums(sums, asked).then(
       (answer) => {
-        if (asked === this.#asked) this.#learn(quotas, answer, state.store.replica);
+        if (asked !== this.#asked) return;
+        this.#learn(quotas, answer, state.store.replica);
+        this.#listen();
       },
       (error: unknown) => {
         ignoreUnavailable(error);
-        if (asked === this.#asked && state.ok) this.#syncIn(SYNC_RETRY_MS);
+        if (asked !== this.#asked) return;
+        this.#listen();
+        if (state.ok) this.#syncIn(SYNC_RETRY_MS);
       },
     );
   }
@@ -264,6 +286,12 @@ export class SharedQuotas extends QuietPart implements MeterPeers, HoldKeeper, O
     }
   }
 
+  #listen(): void {
+    const behind = this.#behind ?? [];
+    this.#behind = null;
+    for (const event of behind) this.#apply(event);
+  }
+
   #syncIn(ms: number): void {
     this.#syncing = setTimeout(() => this.#sync(), ms);
     this.#syncing.unref();
@@ -271,6 +299,7 @@ export class SharedQuotas extends QuietPart implements MeterPeers, HoldKeeper, O
 
   #stopSync(): void {
     this.#asked++;
+    this.#listen();
     if (this.#syncing !== null) clearTimeout(this.#syncing);
     this.#syncing = null;
   }

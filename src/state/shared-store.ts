@@ -70,7 +70,8 @@ export interface SharedStore {
   settle(changes: readonly SumChange[]): Promise<void>;
   /** Before `enrol`: others may go by the sums as soon as that is done. */
   resume(memories: readonly SumMemory[]): Promise<void>;
-  sums(sums: readonly Sum[]): Promise<SumStates>;
+  /** The event `mark` of this number stands behind all events that the answer knows of. */
+  sums(sums: readonly Sum[], mark: number): Promise<SumStates>;
   /**
    * The id under which the longest of these prefixes (ascending) is known, else `id`; all of them are known by it then. With
    * an empty `id` what is not known stays so, and the result is empty.

@@ -49,6 +49,7 @@ export type StoreEvent =
   | { readonly kind: 'counted'; readonly sum: string; readonly part: number; readonly amount: number }
   /** What another replica has reserved of a sum, all in all. */
   | { readonly kind: 'reserved'; readonly sum: string; readonly replica: string; readonly tokens: number }
+  | { readonly kind: 'mark'; readonly number: number }
   | { readonly kind: 'told'; readonly replica: string; readonly topic: string; readonly text: string }
   /** Somebody came back and asks all to tell what they hold. */
   | { readonly kind: 'roll' };

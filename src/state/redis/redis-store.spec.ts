@@ -289,7 +289,7 @@ describeWithRedis('the scripts', () => {
     expect(await replica.store.reserve([one])).toMatchObject({ kind: 'granted' });
     await replica.store.settle([{ sum, part: null, used: 1, reserved: 0 }]);
     await replica.store.resume([{ sum, known: [], untold: [], reserved: 1 }]);
-    expect((await replica.store.sums([sum])).states).toHaveLength(1);
+    expect((await replica.store.sums([sum], 0)).states).toHaveLength(1);
     expect(await replica.store.recall(['p1', 'p2'], 'id', 1000)).toBe('id');
     for (const key of (await client.sendCommand(['KEYS', '*'])) as unknown as string[])
       expect(key).toMatch(/^\{x:\}/);

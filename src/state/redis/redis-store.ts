@@ -273,10 +273,11 @@ export class RedisStore implements SharedStore {
     await this.#link.run('resume', this.#sumKeys(memories), args);
   }
 
-  async sums(sums: readonly Sum[]): Promise<SumStates> {
+  async sums(sums: readonly Sum[], mark: number): Promise<SumStates> {
     const { channel, heldBack, members } = this.#keys;
     const keys = [heldBack, members, ...this.#sumKeys(sums.map((sum) => ({ sum })))];
-    const args = [this.replica, String(this.options.leaseMs), channel, JSON.stringify(sums.map(toldSum))];
+    const told = JSON.stringify(sums.map(toldSum));
+    const args = [this.replica, String(this.options.leaseMs), channel, told, String(mark)];
     return sumStatesOf(await this.#link.run('sums', keys, args), sums.length);
   }
 

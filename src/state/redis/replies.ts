@@ -56,6 +56,8 @@ export function eventOf(text: string, self: string): StoreEvent | null {
     case 'reserved':
       if (r === self) return null;
       return { kind: 'reserved', sum: String(k), replica: String(r), tokens: Number(n) };
+    case 'mark':
+      return { kind: 'mark', number: Number(n) };
     case 'told':
       if (r === self) return null;
       return { kind: 'told', replica: String(r), topic: String(k), text: String(said['x']) };

@@ -37,7 +37,7 @@ class Replica {
   }
 
   async total(sum: Sum): Promise<[used: number, reserved: number]> {
-    const { states } = await this.store.sums([sum]);
+    const { states } = await this.store.sums([sum], 0);
     const add = (numbers: Iterable<number>) => [...numbers].reduce((all, one) => all + one, 0);
     return [add(states[0]?.parts.values() ?? []), add(states[0]?.reserved.values() ?? [])];
   }
@@ -186,8 +186,8 @@ describeWithRedis('the scripts of quotas', () => {
     const untold = Array.from({ length: 400 }, (_, i): [number, number] => [i * 3, 1]);
     for (let i = 0; i < 3; i++) {
       await one.store.resume([{ sum, known: [], untold, reserved: 4 }]);
-      const { nowMs } = await one.store.sums([sum]);
-      await waitFor(async () => (await one.store.sums([sum])).nowMs > nowMs + 1300, 'a window has passed');
+      const { nowMs } = await one.store.sums([sum], 0);
+      await waitFor(async () => (await one.store.sums([sum], 0)).nowMs > nowMs + 1300, 'a window has passed');
     }
     expect(Number(await raw('HLEN', `${prefix}sum:s`))).toBeLessThanOrEqual(251);
     const keys = (await raw('KEYS', `${prefix}*`)) as string[];

@@ -1,6 +1,6 @@
--- All that counts in quotas.
+-- All that counts in quotas. A mark among the messages says which of them the answer knows of: those before it.
 -- KEYS  1 held back  2 members, then sum and reserved of each quota in turn
--- ARGV  1 replica  2 lease ms  3 channel  4 [{ n: name, w: window }]
+-- ARGV  1 replica  2 lease ms  3 channel  4 [{ n: name, w: window }]  5 mark
 -- Gives { now, ms for which nothing is given out, then for each quota { part, amount… } and { replica, tokens… } }.
 
 local now = now_ms()
@@ -16,4 +16,5 @@ for i, quota in ipairs(cjson.decode(ARGV[4])) do
   table.insert(result, flat)
   table.insert(result, redis.call('HGETALL', reserved))
 end
+publish(ARGV[3] .. ':' .. ARGV[1], { t = 'mark', n = tonumber(ARGV[5]) })
 return result
