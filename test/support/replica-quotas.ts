@@ -10,6 +10,7 @@ import type { QuotaTicket } from '../../src/quotas/quota-ticket.js';
 import { SharedQuotas } from '../../src/quotas/shared-quotas.js';
 import { RedisStore } from '../../src/state/redis/redis-store.js';
 import { type OnError, SharedState } from '../../src/state/shared-state.js';
+import type { SharedStore } from '../../src/state/shared-store.js';
 import { configOf } from './slot-rooms.js';
 import { waitFor } from './wait-for.js';
 
@@ -19,12 +20,14 @@ export interface ReplicaOptions {
   readonly onError?: OnError;
   readonly leaseMs?: number;
   readonly wallClock?: () => number;
+  /** Instead of the one at `url`. */
+  readonly store?: SharedStore;
 }
 
 /** The quotas of one replica with nothing around them: of a provider and an upstream of it. */
 export class ReplicaQuotas {
   readonly state: SharedState | null;
-  readonly store: RedisStore | null;
+  readonly store: SharedStore | null;
   readonly meters: readonly QuotaMeter[];
   readonly #set: QuotaSet;
   readonly #wallClock: () => number;
@@ -52,7 +55,7 @@ export class ReplicaQuotas {
     this.state = null;
     if (options !== null) {
       const { leaseMs = 15_000, onError = 'local', prefix, url } = options;
-      this.store = new RedisStore({ url, prefix, timeoutMs: 2000, leaseMs, newcomerMs: 0 });
+      this.store = options.store ?? new RedisStore({ url, prefix, timeoutMs: 2000, leaseMs, newcomerMs: 0 });
       const log = { lost: () => {}, back: () => {} };
       this.state = new SharedState({
         store: this.store, clock: monotonicClock, onError, leaseMs, timeoutMs: 50, patienceMs: 5000, log,
