@@ -38,6 +38,14 @@ export interface EnrolAnswer {
   readonly excesses: readonly { readonly replica: string; readonly pool: string; readonly slots: number }[];
 }
 
+/** Of what is remembered of histories: the one that was not used for longest is forgotten first. */
+export interface HistoryBounds {
+  /** After its last use. */
+  readonly keptMs: number;
+  readonly histories: number;
+  readonly prefixesPerHistory: number;
+}
+
 /**
  * What replicas share, one round trip for each decision. Every method rejects with {@link StateUnavailable} where the store
  * does not answer in time. The rules (limits, order, who waits) stand in the store, so that all replicas follow the same.
@@ -76,7 +84,7 @@ export interface SharedStore {
    * The id under which the longest of these prefixes (ascending) is known, else `id`; all of them are known by it then. With
    * an empty `id` what is not known stays so, and the result is empty.
    */
-  recall(prefixes: readonly string[], id: string, keptMs: number): Promise<string>;
+  recall(prefixes: readonly string[], id: string, bounds: HistoryBounds): Promise<string>;
   /** Tells the other replicas something that nobody keeps. */
   tell(topic: string, text: string): Promise<void>;
   /** Whether this replica may do what only one of them should, for that long. */

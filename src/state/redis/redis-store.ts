@@ -3,6 +3,7 @@ import type {
   ClaimAnswer,
   ClaimAsk,
   EnrolAnswer,
+  HistoryBounds,
   RenewAnswer,
   SharedStore,
   StoreListener,
@@ -281,9 +282,11 @@ export class RedisStore implements SharedStore {
     return sumStatesOf(await this.#link.run('sums', keys, args), sums.length);
   }
 
-  async recall(prefixes: readonly string[], id: string, keptMs: number): Promise<string> {
-    const keys = prefixes.map((prefix) => this.#keys.prefix(prefix));
-    return String(await this.#link.run('recall', keys, [id, String(keptMs)]));
+  async recall(prefixes: readonly string[], id: string, bounds: HistoryBounds): Promise<string> {
+    const { prefixesOf, sessions } = this.#keys;
+    const keys = [sessions, ...prefixes.map((prefix) => this.#keys.prefix(prefix))];
+    const limits = [bounds.keptMs, bounds.histories, bounds.prefixesPerHistory].map(String);
+    return String(await this.#link.run('recall', keys, [id, ...limits, prefixesOf]));
   }
 
   async tell(topic: string, text: string): Promise<void> {
