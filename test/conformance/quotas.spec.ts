@@ -156,7 +156,7 @@ describeWithRedis('quotas on Redis', () => {
           const replicas = await ReplicaQuotas.several(
             count,
             { upstream: [{ requests: limit, per: LONG, window }] },
-            { url: own.url, prefix: newPrefix(), leaseMs: 300 },
+            { url: own.url, prefix: newPrefix(), leaseMs: 1500 },
           );
           let sent = 0;
           const send = async (by: readonly number[]) => {
@@ -190,7 +190,7 @@ describeWithRedis('quotas on Redis', () => {
           await Promise.all(replicas.map((replica) => replica.close()));
         },
       ),
-      { numRuns: 12 },
+      { numRuns: 8 },
     ); // prettier-ignore
   }, 120_000);
 });
