@@ -70,10 +70,10 @@ export class ReplicaQuotas {
     options: ReplicaOptions,
   ): Promise<ReplicaQuotas[]> {
     const replicas = Array.from({ length: count }, () => new ReplicaQuotas(quota, options));
-    await Promise.all(replicas.map(({ state }) => state?.open()));
+    await Promise.all(replicas.map(async ({ state }) => await state?.open()));
     await waitFor(
       async () => {
-        const known = await Promise.all(replicas.map(({ store }) => store?.renew([])));
+        const known = await Promise.all(replicas.map(async ({ store }) => await store?.renew([])));
         return known.every((answer) => answer?.replicas === count) && replicas.every(({ synced }) => synced);
       },
       'all know of each other',
