@@ -46,7 +46,7 @@ describe('QuotaDesk', () => {
   it('says that a candidate is used up, and reserves nothing then', () => {
     const { desk, exchange, setOf, target } = setUp();
     const { left, set } = setOf('requests', 1);
-    desk.take(exchange, target(set));
+    void desk.take(exchange, target(set));
     expect(desk.take(exchange, target(set))).toBe('used up');
     expect(left()).toBe(0);
   });
@@ -54,7 +54,7 @@ describe('QuotaDesk', () => {
   it('opens the spending of a consumer, or refuses with the time until its window turns', () => {
     const { clock, desk, exchange, setOf, target } = setUp();
     const { left, set } = setOf('requests', 1);
-    desk.open(exchange, set, "this consumer's");
+    void desk.open(exchange, set, "this consumer's");
     expect(left()).toBe(0);
     expect(desk.take(exchange, target(null))).not.toBeNull();
     clock.ms += 20_000;

@@ -67,8 +67,7 @@ function quotaContract(replicas: Replicas): void {
     expect(await two.take(10)).toBeNull();
     held?.giveBack();
     held?.settle(5);
-    let again: QuotaTicket | null = null;
-    await waitFor(async () => (again = await two.take(10)) !== null, 'it was free again');
+    await waitFor(async () => (await two.take(10)) !== null, 'it was free again');
     await one.heard();
     expect([one.left(0), one.left(1)]).toEqual([0, 0]);
   });
