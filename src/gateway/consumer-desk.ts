@@ -36,8 +36,7 @@ export class ConsumerDesk {
     if (this.shared?.rejecting) throw stateUnavailable();
     if (this.shared?.asks(consumer.slots)) return this.#ask(exchange, consumer, this.shared);
     if (!consumer.slots.take()) return this.#wait(exchange, consumer);
-    this.#entered(exchange, consumer);
-    return null;
+    return this.#entered(exchange, consumer);
   }
 
   /** Once for each exchange, whatever came of it. */
@@ -51,13 +50,13 @@ export class ConsumerDesk {
   }
 
   async #ask(exchange: GatewayExchange, consumer: Caller, shared: SharedConsumers): Promise<void> {
-    if (await shared.take(consumer.slots)) this.#entered(exchange, consumer);
+    if (await shared.take(consumer.slots)) await this.#entered(exchange, consumer);
     else await this.#wait(exchange, consumer);
   }
 
-  #entered(exchange: GatewayExchange, consumer: Caller): void {
+  #entered(exchange: GatewayExchange, consumer: Caller): Promise<void> | null {
     exchange.holdsPlace = true;
-    this.#spend(exchange, consumer);
+    return this.#spend(exchange, consumer);
   }
 
   /** Throws at once where the model has no queue. */
@@ -89,13 +88,17 @@ export class ConsumerDesk {
       consumer.slots.leave(request);
       this.shared?.changed(consumer.slots);
     }
-    this.#spend(exchange, consumer);
+    await this.#spend(exchange, consumer);
   }
 
-  #spend(exchange: GatewayExchange, { config }: Caller): void {
-    if (config.quota.length === 0) return;
+  #spend(exchange: GatewayExchange, { config }: Caller): Promise<void> | null {
+    if (config.quota.length === 0) return null;
     const quotas = this.quotas.setOf('consumer', [config.id], config.quota);
-    if (quotas !== null) this.desk.open(exchange, quotas, "the consumer's");
+    const opening = quotas === null ? null : this.desk.open(exchange, quotas, "the consumer's");
+    if (opening === null) return null;
+    return opening.catch((error: unknown) => {
+      throw this.shared?.rejecting ? stateUnavailable() : error;
+    });
   }
 }
 

@@ -25,6 +25,7 @@ import type { Plan } from '../routing/plan.js';
 import type { ModelRoute } from '../routing/model-route.js';
 import { RoutingService } from '../routing/routing.service.js';
 import { SHARED_STATE, type SharedState } from '../state/shared-state.js';
+import { gatesMs } from '../upstreams/concurrency/claimable.js';
 import { type Claim, ConcurrencyService } from '../upstreams/concurrency/concurrency.service.js';
 import type { UnservedReason } from '../upstreams/concurrency/waiter.js';
 import { shownSlots, type Upstream } from '../upstreams/upstream.js';
@@ -167,9 +168,13 @@ export class GatewayService {
           (tried ??= new Set()).add(upstream);
           relief = new Relief(this.concurrency, exchange, candidates, tried, plan.maxAttempts);
         }
+        const before = exchange.attempts.length;
         const ending = await this.upstreams.run(exchange, claim, plan.maxAttempts, sink, relief);
         if (ending !== null) return ending;
-        (tried ??= new Set()).add(upstream);
+        // Other replicas had used up what was left: its gate says so now, and it was not tried.
+        if (exchange.attempts.length === before && gatesMs(claim.candidate.gates) > 0)
+          tried?.delete(upstream);
+        else (tried ??= new Set()).add(upstream);
       }
     } finally {
       relief?.release();

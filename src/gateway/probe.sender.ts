@@ -67,7 +67,7 @@ export class GatewayProbeSender implements ProbeSender {
         route: null,
       });
       exchange.model = target.candidate.model;
-      const quota = this.quotas.take(exchange, target);
+      const quota = await this.quotas.take(exchange, target);
       if (quota === 'used up') return null;
       try {
         const attempt = this.shaper.make(exchange, target, 1, true);

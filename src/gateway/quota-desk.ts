@@ -1,10 +1,12 @@
 import { Injectable } from '@nestjs/common';
-import { quotaExhausted } from '../common/errors/catalogue.js';
+import { quotaExhausted, stateUnavailable } from '../common/errors/catalogue.js';
 import { QuotaMetrics } from '../observability/metrics/quota.metrics.js';
 import type { CounterSeries } from '../observability/metrics/series.js';
 import type { QuotaSet } from '../quotas/quota-set.js';
+import type { QuotaTicket } from '../quotas/quota-ticket.js';
 import { Spending } from '../quotas/spending.js';
 import { tokensToReserve } from '../quotas/token-estimate.js';
+import type { Candidate } from '../routing/candidate.js';
 import { AttemptQuota } from './attempt-quota.js';
 import type { CompiledTarget } from './compiled-target.js';
 import type { GatewayExchange } from './gateway-exchange.js';
@@ -16,25 +18,38 @@ export class QuotaDesk {
 
   constructor(private readonly metrics: QuotaMetrics) {}
 
-  /** Null where no quota counts the attempt; synchronous, so that nobody comes between a claim and its reservation. */
-  take(exchange: GatewayExchange, target: CompiledTarget): AttemptQuota | null | 'used up' {
-    const { quota, candidate } = target;
+  /**
+   * Null where no quota counts the attempt. At once, so that nobody comes between a claim and its reservation, unless other
+   * replicas have a say. Never rejects.
+   */
+  take(
+    exchange: GatewayExchange,
+    { candidate, quota }: CompiledTarget,
+  ): AttemptQuota | null | 'used up' | Promise<AttemptQuota | 'used up'> {
     const { spending } = exchange;
-    if (quota === null && spending === null) return null;
-    const tokens = quota?.countsTokens === true ? tokensToReserve(exchange.body) : 0;
-    const ticket = quota?.reserve(tokens) ?? null;
-    if (quota !== null && ticket === null) return 'used up';
-    return new AttemptQuota(ticket, spending, this.#estimatedAt(candidate.upstream.id));
+    if (quota === null) return spending === null ? null : this.#quotaOf(null, exchange, candidate);
+    const taking = quota.take(quota.countsTokens ? tokensToReserve(exchange.body) : 0);
+    if (!(taking instanceof Promise))
+      return taking === null ? 'used up' : this.#quotaOf(taking, exchange, candidate);
+    return taking.then((ticket) =>
+      ticket === null ? 'used up' : this.#quotaOf(ticket, exchange, candidate),
+    );
+  }
+
+  #quotaOf(ticket: QuotaTicket | null, { spending }: GatewayExchange, { upstream }: Candidate): AttemptQuota {
+    return new AttemptQuota(ticket, spending, this.#estimatedAt(upstream.id));
   }
 
   /**
-   * For a request of somebody who has quotas: it spends of them until it is over. Throws the 429 where they are used up.
-   * `whose` begins its message.
+   * For a request of somebody who has quotas: it spends of them until it is over. Throws, or rejects with, the 429 where they
+   * are used up. `whose` begins its message. Null: at once.
    */
-  open(exchange: GatewayExchange, quotas: QuotaSet, whose: string): void {
-    const ticket = quotas.reserve(quotas.countsTokens ? tokensToReserve(exchange.body) : 0);
-    if (ticket === null) throw quotaExhausted(`${whose} quota is used up`, quotas.closedMs());
-    exchange.spending = new Spending(ticket);
+  open(exchange: GatewayExchange, quotas: QuotaSet, whose: string): Promise<void> | null {
+    const taking = quotas.take(quotas.countsTokens ? tokensToReserve(exchange.body) : 0);
+    if (taking instanceof Promise)
+      return taking.then((ticket) => void (exchange.spending = spendingOf(ticket, quotas, whose)));
+    exchange.spending = spendingOf(taking, quotas, whose);
+    return null;
   }
 
   #estimatedAt(upstream: string): CounterSeries {
@@ -43,4 +58,11 @@ export class QuotaDesk {
       this.#estimated.set(upstream, (series = this.metrics.estimatedTokens(upstream)));
     return series;
   }
+}
+
+function spendingOf(ticket: QuotaTicket | null, quotas: QuotaSet, whose: string): Spending {
+  if (ticket !== null) return new Spending(ticket);
+  const closedMs = quotas.closedMs();
+  // Other replicas could not be asked in time.
+  throw closedMs === 0 ? stateUnavailable() : quotaExhausted(`${whose} quota is used up`, closedMs);
 }

@@ -5,10 +5,10 @@ import { GatewayLog } from '../observability/log/gateway-log.js';
 import type { Candidate } from '../routing/candidate.js';
 import type { Claim } from '../upstreams/concurrency/concurrency.service.js';
 import { KeyWalk } from '../upstreams/keys/key-walk.js';
-import type { PoolKey } from '../upstreams/keys/pool-key.js';
 import type { UpstreamKeys } from '../upstreams/keys/upstream-keys.js';
 import type { Lease } from '../upstreams/lease.js';
 import type { HeldAnswer } from './answer/passable-answer.js';
+import type { AttemptQuota } from './attempt-quota.js';
 import type { AttemptOutcome } from './attempt-outcome.js';
 import { AttemptRunner } from './attempt.runner.js';
 import type { CompiledTarget } from './compiled-target.js';
@@ -22,6 +22,12 @@ import { queueMs } from './queue-standing.js';
 import type { Relief } from './relief.js';
 import type { ResponseSink } from './response-sink.js';
 import { TooLong } from './too-long.js';
+
+/** What is tried next, and what was taken of its quotas. */
+interface Next {
+  readonly target: CompiledTarget;
+  readonly quota: AttemptQuota | null;
+}
 
 /** All attempts of one request on one claimed upstream: one, or one after the other through the keys of a pool. */
 @Injectable()
@@ -50,8 +56,10 @@ export class UpstreamAttempts {
         return await this.#throughKeys(exchange, candidate, lease, maxAttempts, sink, relief, keys);
       // Trap: a plugin's `appliesTo` may throw here, after the slot was taken.
       const target = this.pipelines.target(candidate, null, exchange.input.operation);
-      const outcome = await this.#attempt(exchange, target, lease.trial, sink, relief);
-      if (outcome === null) return null;
+      const taking = this.quotas.take(exchange, target);
+      const quota = taking instanceof Promise ? await taking : taking;
+      if (quota === 'used up' || isLeft(exchange, quota)) return null;
+      const outcome = await this.#attempt(exchange, { target, quota }, lease.trial, sink, relief);
       this.book.add(exchange, target, lease, outcome, null);
       if (outcome.suspended === true) exchange.relayed?.suspend(outcome, target);
       return ended(exchange, outcome) ? { outcome, target, status: outcome.status } : null;
@@ -72,10 +80,10 @@ export class UpstreamAttempts {
     const { errors } = candidate.upstream.config.provider;
     const preferred = exchange.attachment?.keyAt(candidate) ?? null;
     const walk = new KeyWalk(keys, errors?.serverError.retries ?? 0, preferred);
-    for (let key = walk.key; key !== null; key = walk.key) {
-      const target = this.pipelines.target(candidate, key, exchange.input.operation);
-      const outcome = await this.#attempt(exchange, target, lease.trial, sink, relief);
-      if (outcome === null) return null;
+    for (let next = await this.#next(exchange, candidate, walk); next !== null;) {
+      const { target } = next;
+      const outcome = await this.#attempt(exchange, next, lease.trial, sink, relief);
+      next = null;
       const { failure, held } = outcome;
       if (failure === undefined) walk.stop();
       else {
@@ -85,7 +93,7 @@ export class UpstreamAttempts {
         const begun = outcome.answered || outcome.suspended === true;
         if (last || begun || exchange.givenUp !== null) walk.stop();
         // Before it is booked: the ladder takes its step when the walk is over.
-        else if (walk.key !== null && this.#usedUp(exchange, candidate, walk.key)) walk.stop();
+        else next = await this.#next(exchange, candidate, walk);
       }
       this.book.add(exchange, target, lease, outcome, walk);
       if (outcome.suspended === true) exchange.relayed?.suspend(outcome, target);
@@ -95,20 +103,26 @@ export class UpstreamAttempts {
     return null;
   }
 
-  #usedUp({ input }: GatewayExchange, candidate: Candidate, key: PoolKey): boolean {
-    return (this.pipelines.target(candidate, key, input.operation).quota?.closedMs() ?? 0) > 0;
+  /** The walk's key, or the first behind it whose quotas let the request in: that is taken of them. Null: the walk is over. */
+  async #next(exchange: GatewayExchange, candidate: Candidate, walk: KeyWalk): Promise<Next | null> {
+    for (let { key } = walk; key !== null; key = walk.skip()) {
+      const target = this.pipelines.target(candidate, key, exchange.input.operation);
+      const taking = this.quotas.take(exchange, target);
+      const quota = taking instanceof Promise ? await taking : taking;
+      if (quota === 'used up') continue;
+      if (!isLeft(exchange, quota)) return { target, quota };
+      walk.stop();
+    }
+    return null;
   }
 
-  /** Null: its quotas are used up, and nothing was sent. */
   #attempt(
     exchange: GatewayExchange,
-    target: CompiledTarget,
+    { quota, target }: Next,
     trial: boolean,
     sink: ResponseSink,
     relief: Relief | null,
-  ): Promise<AttemptOutcome> | null {
-    const quota = this.quotas.take(exchange, target);
-    if (quota === 'used up') return null;
+  ): Promise<AttemptOutcome> {
     if (this.log.debugEnabled)
       this.log.claimed(exchange.id, target.logged, String(target.candidate.upstream.slots), trial);
     return this.runner.run(exchange, target, sink, quota, relief);
@@ -129,6 +143,13 @@ export class UpstreamAttempts {
     tooLong.exceeded(target.candidate.upstream.config.contextWindow);
     return null;
   }
+}
+
+/** The client may have gone while quotas were asked for. */
+function isLeft({ givenUp }: GatewayExchange, quota: AttemptQuota | null): boolean {
+  if (givenUp === null) return false;
+  quota?.giveBack();
+  return true;
 }
 
 /** Another replica may use the slot by now: what runs on it is a break. */

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { QuotaConfig } from '../config/gateway-config.js';
-import { type QuotaHold, QuotaMeter } from './quota-meter.js';
+import type { QuotaHold } from './quota-hold.js';
+import { QuotaMeter } from './quota-meter.js';
 
 const T0 = Date.UTC(2026, 0, 1);
 const quota = (

@@ -1,26 +1,43 @@
 import type { QuotaConfig } from '../config/gateway-config.js';
+import { OutageShare } from './outage-share.js';
+import type { QuotaHold } from './quota-hold.js';
 import { calendarOf } from './window/calendar.js';
 import { CalendarWindow } from './window/calendar-window.js';
 import type { QuotaWindow, Use } from './window/quota-window.js';
 import { SlidingWindow } from './window/sliding-window.js';
 
-/** Others who count against the same quota. */
+/** Others who count against the same quotas: what a request takes, it takes with their consent. */
 export interface MeterPeers {
-  /** Used now; negative where it was taken back. */
-  booked(meter: QuotaMeter, amount: number, nowMs: number): void;
-  /** What this process has reserved, all requests together. */
-  reserved(meter: QuotaMeter, tokens: number): void;
+  /** At this moment it is they who decide. */
+  readonly ok: boolean;
+  /** All of these have something left, as far as is known here. Null = used up after all. Never rejects. */
+  take(meters: readonly QuotaMeter[], tokens: number): QuotaHold | null | Promise<QuotaHold | null>;
 }
+
+/** Where a use was booked. */
+export interface Booked {
+  readonly window: QuotaWindow;
+  readonly place: number;
+}
+
+/** While shares are all there is: they end as soon as the others can be asked. */
+const SHARE_RETRY_MS = 1000;
 
 /**
  * Counts one quota of one provider, key, upstream, entry or consumer; lives as long as that. A request counts in the
  * window in which it is sent; tokens are reserved while it runs, across a turn too, and count in the window in which
  * their number is known. Takes every request as long as anything is left, so the last one may go beyond the limit.
+ *
+ * Where others count too it is the copy by which candidates are looked at; who decides is its peers.
  */
 export class QuotaMeter {
   #window: QuotaWindow;
   /** Null where nobody else counts. */
   peers: MeterPeers | null = null;
+  #share: OutageShare | null = null;
+  /** The others say that it is used up until then; wall clock. */
+  #shutUntilMs = 0;
+  #openings = 0;
   #reservedTokens = 0;
   #reservedElsewhere = 0;
   #version = 0;
@@ -45,12 +62,18 @@ export class QuotaMeter {
 
   /** What is neither used nor reserved; ≤ 0 = exhausted. */
   remaining(nowMs: number): number {
-    return this.quota.limit - this.#window.used(nowMs) - this.#reserved;
+    const room = this.quota.limit - this.#window.used(nowMs);
+    if (this.#share === null) return room - this.#reserved;
+    return this.#share.remaining(room, this.#reservedTokens, nowMs);
   }
 
   /** 0 = open. Where only reservations close it, until the window turns: it may open sooner. */
   opensInMs(nowMs: number): number {
-    return this.#window.opensInMs(this.quota.limit - this.#reserved, nowMs);
+    const opensInMs = this.#window.opensInMs(this.quota.limit - this.#reserved, nowMs);
+    if (this.#share === null) return Math.max(opensInMs, this.#shutUntilMs - nowMs);
+    if (this.remaining(nowMs) > 0) return 0;
+    if (opensInMs > 0) return opensInMs;
+    return this.peers?.ok === true ? 0 : SHARE_RETRY_MS;
   }
 
   /** Time until nothing of what is used now counts any more. */
@@ -60,54 +83,102 @@ export class QuotaMeter {
 
   /** Before a request is sent that may use so many tokens. */
   reserve(tokens: number, nowMs: number): QuotaHold {
-    this.#version++;
-    if (this.quota.unit === 'requests') {
-      const place = this.#window.book(1, nowMs);
-      this.peers?.booked(this, 1, nowMs);
-      return new RequestHold(this, place);
-    }
-    this.#reservedTokens += tokens;
-    this.peers?.reserved(this, this.#reservedTokens);
+    if (this.quota.unit === 'requests') return new RequestHold(this, this.book(1, nowMs));
+    this.hold(tokens);
     return new TokenHold(this, tokens);
   }
 
   /** What is used now, and what is reserved as if it were used: a process that is killed forgets nothing. */
   uses(nowMs: number): Use[] {
-    const uses = this.#window.uses(nowMs);
+    const shared = this.#share?.used.uses(nowMs) ?? [];
+    const uses = [...this.#window.uses(nowMs), ...shared];
     return this.#reservedTokens > 0 ? [...uses, [nowMs, this.#reservedTokens]] : uses;
   }
 
-  /** @internal */
-  unreserve(tokens: number, used: number, nowMs: number): void {
+  // ---- what holds do
+
+  /** Counts what was used. */
+  book(amount: number, nowMs: number): Booked {
     this.#version++;
-    this.#reservedTokens -= tokens;
-    this.peers?.reserved(this, this.#reservedTokens);
-    if (used <= 0) return;
-    this.#window.book(used, nowMs);
-    this.peers?.booked(this, used, nowMs);
+    const window = this.#share?.used ?? this.#window;
+    return { window, place: window.book(amount, nowMs) };
   }
 
-  /** @internal */
-  takeBack(place: number, nowMs: number): void {
+  /** False where that is not known any more. */
+  takeBack({ place, window }: Booked, amount: number, nowMs: number): boolean {
+    if (window !== this.#window && window !== this.#share?.used) return false;
     this.#version++;
-    this.#window.takeBack(1, place, nowMs);
-    this.peers?.booked(this, -1, nowMs);
+    this.#opened();
+    window.takeBack(amount, place, nowMs);
+    return true;
   }
 
-  /** Others have used so much more. */
+  /** Reserves; less than 0 = has ended. */
+  hold(tokens: number): void {
+    this.#version++;
+    if (tokens < 0) this.#opened();
+    this.#reservedTokens += tokens;
+  }
+
+  /** What the requests of this process have reserved. */
+  get held(): number {
+    return this.#reservedTokens;
+  }
+
+  // ---- what others do
+
+  /** Others have used so much more; not while this replica lives on its share, for they say it all when that ends. */
   adopt(amount: number, nowMs: number): void {
+    if (this.#share !== null) return;
     this.#version++;
+    if (amount < 0) this.#opened();
     this.#window.book(amount, nowMs);
   }
 
   /** What all others together have reserved. */
   reservedElsewhere(tokens: number): void {
+    if (tokens < this.#reservedElsewhere) this.#opened();
     this.#reservedElsewhere = tokens;
   }
 
-  /** What counts at this moment. */
-  used(nowMs: number): number {
-    return this.#window.used(nowMs);
+  /** How often something was given back. */
+  get openings(): number {
+    return this.#openings;
+  }
+
+  /** They say that nothing is left for that long, if nothing is given back. */
+  shut(ms: number, nowMs: number): void {
+    this.#shutUntilMs = nowMs + ms;
+  }
+
+  /** Nobody can be asked. Whoever lives on a share already keeps it: what is left was shared out once. */
+  alone(replicas: number, nowMs: number): void {
+    const atLoss = { own: this.#reservedTokens, all: this.#reserved };
+    this.#share ??= new OutageShare(windowOf(this.quota, [], nowMs), atLoss, replicas);
+    this.#shutUntilMs = 0;
+  }
+
+  /** It lives on a share. */
+  get isAlone(): boolean {
+    return this.#share !== null;
+  }
+
+  /** What all have used before, as far as that is known here, oldest first. */
+  usedBefore(nowMs: number): Use[] {
+    return this.#window.uses(nowMs);
+  }
+
+  /** What all have used, this replica too: the share is over. */
+  rejoin(uses: readonly Use[], nowMs: number): void {
+    this.#version++;
+    this.#share = null;
+    this.#shutUntilMs = 0;
+    this.restore(uses, nowMs);
+  }
+
+  #opened(): void {
+    this.#openings++;
+    this.#shutUntilMs = 0;
   }
 
   get #reserved(): number {
@@ -120,14 +191,6 @@ function windowOf({ per, window }: QuotaConfig, uses: readonly Use[], nowMs: num
   return new CalendarWindow(calendarOf(per), uses, nowMs);
 }
 
-/** What one request holds of one meter; ends with the first of its two calls, the others do nothing. */
-export interface QuotaHold {
-  /** The request was sent, and used so many tokens. */
-  settle(tokens: number, nowMs: number): void;
-  /** The request never reached the provider. */
-  giveBack(nowMs: number): void;
-}
-
 class TokenHold implements QuotaHold {
   #open = true;
 
@@ -137,8 +200,10 @@ class TokenHold implements QuotaHold {
   ) {}
 
   settle(tokens: number, nowMs: number): void {
-    if (this.#open) this.meter.unreserve(this.reserved, tokens, nowMs);
+    if (!this.#open) return;
     this.#open = false;
+    this.meter.hold(-this.reserved);
+    if (tokens > 0) this.meter.book(tokens, nowMs);
   }
 
   giveBack(nowMs: number): void {
@@ -152,7 +217,7 @@ class RequestHold implements QuotaHold {
 
   constructor(
     private readonly meter: QuotaMeter,
-    private readonly place: number,
+    private readonly booked: Booked,
   ) {}
 
   settle(): void {
@@ -160,7 +225,7 @@ class RequestHold implements QuotaHold {
   }
 
   giveBack(nowMs: number): void {
-    if (this.#open) this.meter.takeBack(this.place, nowMs);
+    if (this.#open) this.meter.takeBack(this.booked, 1, nowMs);
     this.#open = false;
   }
 }

@@ -1,5 +1,6 @@
 import type { WallClock } from '../common/time/clock.js';
 import type { WindowGate } from '../contracts/gate.js';
+import type { QuotaHold } from './quota-hold.js';
 import type { QuotaMeter } from './quota-meter.js';
 import { QuotaTicket } from './quota-ticket.js';
 
@@ -40,6 +41,24 @@ export class QuotaSet implements WindowGate {
   turnsInMs(): number {
     const longest = this.meters.reduce((one, other) => (other.quota.per.ms > one.quota.per.ms ? other : one));
     return longest.turnsInMs(this.wallClock());
+  }
+
+  /**
+   * {@link reserve}, where others count too with their consent; at once where nobody has to be asked. `null` with `closedMs` 0:
+   * they did not answer. Never rejects.
+   */
+  take(tokens: number): QuotaTicket | null | Promise<QuotaTicket | null> {
+    const peers = this.meters[0]?.peers ?? null;
+    if (peers === null) return this.reserve(tokens);
+    const nowMs = this.wallClock();
+    // The gate by which candidates are looked at: most that is used up costs no question.
+    for (const meter of this.meters) if (meter.opensInMs(nowMs) > 0) return null;
+    const taking = peers.take(this.meters, tokens);
+    return taking instanceof Promise ? taking.then((hold) => this.#ticketOf(hold)) : this.#ticketOf(taking);
+  }
+
+  #ticketOf(hold: QuotaHold | null): QuotaTicket | null {
+    return hold === null ? null : new QuotaTicket([hold], this.countsTokens, this.wallClock);
   }
 
   /** Looks and reserves in one step; null = used up. `tokens` is what the request may use at most, as far as one can tell. */

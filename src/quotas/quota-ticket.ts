@@ -1,5 +1,5 @@
 import type { WallClock } from '../common/time/clock.js';
-import type { QuotaHold } from './quota-meter.js';
+import type { QuotaHold } from './quota-hold.js';
 
 /** What one request holds of its quotas, from before it is sent until it is over. The first end counts. */
 export class QuotaTicket {

@@ -5,7 +5,7 @@ import type { KeyConfig, ModelConfig, ModelEntryConfig, QuotaConfig } from '../c
 import type { GateSource } from '../contracts/gate.js';
 import { WALL_CLOCK } from '../contracts/ports.js';
 import { type QuotaPlace, type QuotaScope, quotaKey } from './quota-place.js';
-import { type MeterPeers, QuotaMeter } from './quota-meter.js';
+import { QuotaMeter } from './quota-meter.js';
 import { QuotaSet } from './quota-set.js';
 import { QuotaStore } from './quota.store.js';
 
@@ -22,7 +22,6 @@ export interface PlacedMeter extends QuotaPlace {
 export class QuotaRegistry implements GateSource {
   readonly #meters = new Map<string, PlacedMeter>();
   readonly #sets = new Map<string, QuotaSet>();
-  #peers: MeterPeers | null = null;
 
   constructor(
     config: ConfigStore,
@@ -38,12 +37,6 @@ export class QuotaRegistry implements GateSource {
     for (const { id, quota } of consumers ?? []) this.#metersOf('consumer', [id], quota);
     for (const model of models)
       for (const entry of model.entries) this.#metersOf('entry', entryId(model, entry), entry.quota);
-  }
-
-  /** Others count against the same quotas, from now on. */
-  share(peers: MeterPeers): void {
-    this.#peers = peers;
-    for (const { meter } of this.#meters.values()) meter.peers = peers;
   }
 
   /** In the order of the file. */
@@ -98,7 +91,6 @@ export class QuotaRegistry implements GateSource {
       let placed = this.#meters.get(key);
       if (placed === undefined) {
         placed = { scope, id, meter: new QuotaMeter(quota, this.kept.usesOf(key), this.wallClock()) };
-        placed.meter.peers = this.#peers;
         this.#meters.set(key, placed);
       }
       return placed;

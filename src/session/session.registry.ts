@@ -2,9 +2,9 @@ import { hash } from 'node:crypto';
 import type { Clock } from '../common/time/clock.js';
 import { hexOf, HistoryChain, type Chain } from '../common/history/history-chain.js';
 
-const SESSION_LIMIT = 1000;
-const IDLE_MS = 6 * 60 * 60 * 1000;
-const PREFIXES_PER_SESSION = 8192;
+export const SESSION_LIMIT = 1000;
+export const IDLE_MS = 6 * 60 * 60 * 1000;
+export const PREFIXES_PER_SESSION = 8192;
 /** All sessions together: what a thousand hostile histories of full length may hold. */
 const PREFIX_LIMIT = 250_000;
 

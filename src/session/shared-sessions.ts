@@ -1,15 +1,16 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { hexOf, HistoryChain } from '../common/history/history-chain.js';
-import { seedOf, sessionIdOf } from './session.registry.js';
+import { IDLE_MS, PREFIXES_PER_SESSION, seedOf, SESSION_LIMIT, sessionIdOf } from './session.registry.js';
 import { ignoreUnavailable, SHARED_STATE, type SharedState } from '../state/shared-state.js';
 
-const IDLE_MS = 6 * 60 * 60 * 1000;
 /** The longest prefixes of a history are what its next turn asks for. */
 const PREFIXES_TOLD = 64;
+const BOUNDS = { keptMs: IDLE_MS, histories: SESSION_LIMIT, prefixesPerHistory: PREFIXES_PER_SESSION };
 
 /**
  * Sessions that all replicas know: the next turn of a conversation has the same id wherever it comes. Holds no sessions
- * itself; in the store each prefix lives for 6 hours after its last use, as a hash.
+ * itself; in the store are at most 1000, the least recently used goes first, and each prefix lives for 6 hours after its last
+ * use, as a hash.
  */
 @Injectable()
 export class SharedSessions {
@@ -43,6 +44,6 @@ export class SharedSessions {
     if (this.state === null) return Promise.resolve('');
     const id = onlyKnown ? '' : sessionIdOf(seed, digests.at(-1) as string);
     const prefixes = digests.slice(-PREFIXES_TOLD).map((digest) => hexOf(seed + digest));
-    return this.state.store.recall(prefixes, id, IDLE_MS);
+    return this.state.store.recall(prefixes, id, BOUNDS);
   }
 }

@@ -55,6 +55,8 @@ export class SharedState {
   #phase: Phase = 'down';
   #met = false;
   #replicas = 1;
+  /** How often their number was told. */
+  #counts = 0;
   #toldLost = false;
   /** Of the last try; null = none has failed yet. */
   #lastReason: string | null = null;
@@ -128,6 +130,7 @@ export class SharedState {
     const leases = this.#parts.flatMap((part) => [...part.leases()]);
     const pools = this.#parts.flatMap((part) => [...part.pools()]);
     let answer: EnrolAnswer;
+    const counts = this.#counts;
     try {
       answer = await this.store.enrol(leases, pools);
     } catch (error) {
@@ -140,7 +143,7 @@ export class SharedState {
     if (this.#phase !== 'enrolling') return;
     this.#phase = 'ok';
     this.#met = true;
-    this.#replicas = answer.replicas;
+    this.#counted(answer.replicas, counts);
     if (this.#toldLost) this.options.log.back(this.options.clock.now() - this.#downSince);
     this.#toldLost = false;
     this.#renewal = setInterval(() => void this.#renew(), this.options.leaseMs / RENEWALS_PER_LEASE);
@@ -175,10 +178,11 @@ export class SharedState {
 
   async #renew(): Promise<void> {
     const sentAt = this.options.clock.now();
+    const counts = this.#counts;
     const leases = this.#parts.flatMap((part) => [...part.leases()]);
     try {
       const answer = await this.store.renew(leases);
-      this.#replicas = answer.replicas;
+      this.#counted(answer.replicas, counts);
       for (const part of this.#parts) part.renewed(answer, sentAt);
     } catch (error) {
       // The next one comes soon; that nothing comes any more is noticed by the connection.
@@ -186,8 +190,15 @@ export class SharedState {
     }
   }
 
+  /** Trap: what others told behind an answer is heard before whoever waits for the answer goes on. */
+  #counted(replicas: number, countsBefore: number): void {
+    if (countsBefore !== this.#counts) return;
+    this.#replicas = replicas;
+    this.#counts++;
+  }
+
   #happened(event: StoreEvent): void {
-    if (event.kind === 'replicas') this.#replicas = event.count;
+    if (event.kind === 'replicas') this.#counted(event.count, this.#counts);
     // Whoever is in the middle of telling has told.
     if (event.kind === 'roll' && this.#phase === 'ok') void this.#renew();
     for (const part of this.#parts) part.happened(event);

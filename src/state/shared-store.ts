@@ -1,3 +1,4 @@
+import type { ReserveAnswer, Sum, SumAsk, SumChange, SumMemory, SumStates } from './shared-sums.js';
 import type { Pool, PooledLease, RestBooking, RestState, StoreEvent } from './shared-types.js';
 
 /** What a claim asks for, in order of preference. */
@@ -37,6 +38,14 @@ export interface EnrolAnswer {
   readonly excesses: readonly { readonly replica: string; readonly pool: string; readonly slots: number }[];
 }
 
+/** Of what is remembered of histories: the one that was not used for longest is forgotten first. */
+export interface HistoryBounds {
+  /** After its last use. */
+  readonly keptMs: number;
+  readonly histories: number;
+  readonly prefixesPerHistory: number;
+}
+
 /**
  * What replicas share, one round trip for each decision. Every method rejects with {@link StateUnavailable} where the store
  * does not answer in time. The rules (limits, order, who waits) stand in the store, so that all replicas follow the same.
@@ -64,15 +73,18 @@ export interface SharedStore {
   hold(fact: string, ms: number): Promise<void>;
   /** What is left of each, in ms. */
   held(facts: readonly string[]): Promise<readonly number[]>;
-  /** Adds to a sum that is kept in parts, each for that long after the last addition to the sum. */
-  count(sum: string, part: number, amount: number, keptMs: number): Promise<void>;
-  /** Part → amount, for each sum. */
-  sums(names: readonly string[]): Promise<readonly ReadonlyMap<number, number>[]>;
+  /** Takes of all these sums, or of none. An answer that comes too late is given back. */
+  reserve(asks: readonly SumAsk[]): Promise<ReserveAnswer>;
+  settle(changes: readonly SumChange[]): Promise<void>;
+  /** Before `enrol`: others may go by the sums as soon as that is done. */
+  resume(memories: readonly SumMemory[]): Promise<void>;
+  /** The event `mark` of this number stands behind all events that the answer knows of. */
+  sums(sums: readonly Sum[], mark: number): Promise<SumStates>;
   /**
    * The id under which the longest of these prefixes (ascending) is known, else `id`; all of them are known by it then. With
    * an empty `id` what is not known stays so, and the result is empty.
    */
-  recall(prefixes: readonly string[], id: string, keptMs: number): Promise<string>;
+  recall(prefixes: readonly string[], id: string, bounds: HistoryBounds): Promise<string>;
   /** Tells the other replicas something that nobody keeps. */
   tell(topic: string, text: string): Promise<void>;
   /** Whether this replica may do what only one of them should, for that long. */

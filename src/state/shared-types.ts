@@ -45,8 +45,11 @@ export type StoreEvent =
   | { readonly kind: 'gone'; readonly replica: string }
   | { readonly kind: 'excess'; readonly replica: string; readonly pool: string; readonly slots: number }
   | { readonly kind: 'held'; readonly fact: string; readonly leftMs: number }
-  /** Another replica added to a sum. */
+  /** Somebody added to a sum, in a part of time of the store's clock. */
   | { readonly kind: 'counted'; readonly sum: string; readonly part: number; readonly amount: number }
+  /** What another replica has reserved of a sum, all in all. */
+  | { readonly kind: 'reserved'; readonly sum: string; readonly replica: string; readonly tokens: number }
+  | { readonly kind: 'mark'; readonly number: number }
   | { readonly kind: 'told'; readonly replica: string; readonly topic: string; readonly text: string }
   /** Somebody came back and asks all to tell what they hold. */
   | { readonly kind: 'roll' };

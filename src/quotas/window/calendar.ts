@@ -16,7 +16,12 @@ export type Calendar = (atMs: number) => Span;
 /** The month of the calendar for `P1M`, weeks from Monday for seven days, else windows counted from 1 January 1970. */
 export function calendarOf(per: { readonly text: string; readonly ms: number }): Calendar {
   if (isOneMonth(per.text)) return monthOf;
-  return alignedTo(per.ms, per.ms === WEEK_MS ? MONDAY_MS : 0);
+  return alignedTo(per.ms, offsetOf(per.ms));
+}
+
+/** From 1 January 1970 to the first turn of windows of this length. */
+export function offsetOf(lengthMs: number): number {
+  return lengthMs === WEEK_MS ? MONDAY_MS : 0;
 }
 
 /** `P1M` and `P30D` last the same, but only one of them is the month of the calendar. */

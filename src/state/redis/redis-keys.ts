@@ -53,6 +53,20 @@ export class RedisKeys {
     return `${this.#prefix}sum:${name}`;
   }
 
+  reserved(name: string): string {
+    return `${this.#prefix}reserved:${name}`;
+  }
+
+  /** Ids of histories. */
+  get sessions(): string {
+    return `${this.#prefix}sessions`;
+  }
+
+  /** Followed by the id of a history: its prefixes. */
+  get prefixesOf(): string {
+    return `${this.#prefix}prefixes-of:`;
+  }
+
   prefix(hash: string): string {
     return `${this.#prefix}session:${hash}`;
   }

@@ -61,6 +61,7 @@ class Replica {
 const ask = (pool: Pool): ClaimAsk => ({ pools: [{ pool, held: 0 }], rest: null });
 const A: Pool = { name: 'a', limit: 1 };
 const B: Pool = { name: 'b', limit: 1 };
+const BOUNDS = { keptMs: 60_000, histories: 3, prefixesPerHistory: 4 };
 const newPrefix = () => `t${++tests}:`;
 
 async function raw(...args: string[]): Promise<unknown> {
@@ -284,10 +285,41 @@ describeWithRedis('the scripts', () => {
     expect(held?.granted).toBe(0);
     await replica.release(held!);
     await replica.store.renew([]);
-    await replica.store.count('q', 1, 1, 1000);
-    expect(await replica.store.recall(['p1', 'p2'], 'id', 1000)).toBe('id');
+    const sum = { name: 'q', window: { kind: 'month' } } as const;
+    const one = { sum, limit: 1, used: 1, reserved: 0 };
+    expect(await replica.store.reserve([one])).toMatchObject({ kind: 'granted' });
+    await replica.store.settle([{ sum, part: null, used: 1, reserved: 0 }]);
+    await replica.store.resume([{ sum, known: [], untold: [], reserved: 1 }]);
+    expect((await replica.store.sums([sum], 0)).states).toHaveLength(1);
+    expect(await replica.store.recall(['p1', 'p2'], 'id', BOUNDS)).toBe('id');
     for (const key of (await client.sendCommand(['KEYS', '*'])) as unknown as string[])
       expect(key).toMatch(/^\{x:\}/);
+  });
+
+  it('remember so many histories at most, and so much of each: what was not used for longest is forgotten', async () => {
+    const prefix = newPrefix();
+    const [one, two] = await Promise.all([Replica.enrolled(prefix), Replica.enrolled(prefix)]);
+    const recall = async ({ store }: Replica, id: string, ...prefixes: string[]) => {
+      // Each at a later moment of the clock of Redis.
+      const { nowMs } = await store.sums([], 0);
+      await waitFor(async () => (await store.sums([], 0)).nowMs > nowMs, 'time went on');
+      return await store.recall(prefixes, id, BOUNDS);
+    };
+    for (const name of ['a', 'b', 'c']) expect(await recall(one, name, `${name}1`, `${name}2`)).toBe(name);
+    expect(await recall(two, 'x', 'a1', 'a2', 'a3')).toBe('a');
+    expect(await recall(two, 'd', 'd1')).toBe('d');
+    // Without an id nothing is learnt: b was not used for longest.
+    expect(await recall(one, '', 'b1', 'b2')).toBe('');
+    expect(await raw('EXISTS', `${prefix}session:b1`, `${prefix}session:b2`, `${prefix}prefixes-of:b`)).toBe(
+      0,
+    );
+    for (const name of ['a', 'c', 'd']) expect(await recall(one, '', `${name}1`)).toBe(name);
+    await recall(one, 'x', 'c1', 'c2', 'c3', 'c4', 'c5', 'c6');
+    expect(await raw('SCARD', `${prefix}prefixes-of:c`)).toBe(4);
+    const kept = (await raw('KEYS', `${prefix}session:c*`)) as string[];
+    expect(kept).toHaveLength(4);
+    for (const key of (await raw('KEYS', `${prefix}*`)) as string[])
+      expect(Number(await raw('PTTL', key))).toBeGreaterThan(0);
   });
 
   it('leave no key that lives for ever', async () => {

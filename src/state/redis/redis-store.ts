@@ -3,16 +3,19 @@ import type {
   ClaimAnswer,
   ClaimAsk,
   EnrolAnswer,
+  HistoryBounds,
   RenewAnswer,
   SharedStore,
   StoreListener,
   WaitNote,
 } from '../shared-store.js';
+import type { ReserveAnswer, Sum, SumAsk, SumChange, SumMemory, SumStates } from '../shared-sums.js';
 import type { Pool, PooledLease, RestBooking, RestState } from '../shared-types.js';
 import { StateUnavailable } from '../state-unavailable.js';
 import { RedisKeys } from './redis-keys.js';
 import { longestReturnMs, RedisLink } from './redis-link.js';
-import { eventOf, excessesOf, numberOf, partsOf, restStateOf } from './replies.js';
+import { eventOf, excessesOf, numberOf, restStateOf } from './replies.js';
+import { reserveAnswerOf, sumStatesOf, toldSum, undone } from './sum-words.js';
 
 export interface RedisStoreOptions {
   readonly url: string;
@@ -224,22 +227,66 @@ export class RedisStore implements SharedStore {
     return facts.map((_, i) => numberOf(reply, i));
   }
 
-  async count(sum: string, part: number, amount: number, keptMs: number): Promise<void> {
-    const numbers = [part, amount, keptMs].map((number) => String(Math.round(number)));
-    const args = [...numbers, this.#keys.channel, sum, this.replica];
-    await this.#link.run('count', [this.#keys.sum(sum)], args);
+  async reserve(asks: readonly SumAsk[]): Promise<ReserveAnswer> {
+    const { channel, epoch, heldBack, members } = this.#keys;
+    const told = asks.map(({ limit, reserved, sum, used }) => ({
+      ...toldSum(sum),
+      l: limit,
+      u: used,
+      h: reserved,
+    }));
+    const late = (reply: Reply) => {
+      const answer = reserveAnswerOf(reply);
+      // Nobody knows of it any more; if this fails too it stays counted.
+      if (answer?.kind === 'granted') this.settle(undone(asks, answer.parts)).catch(ignoreUnavailable);
+    };
+    const reply = await this.#link.run(
+      'reserve',
+      [heldBack, members, epoch, ...this.#sumKeys(asks)],
+      [this.replica, String(this.options.leaseMs), channel, this.#epoch, JSON.stringify(told)],
+      late,
+    );
+    const answer = reserveAnswerOf(reply);
+    if (answer === null) throw this.#forgotten();
+    return answer;
   }
 
-  async sums(names: readonly string[]): Promise<readonly ReadonlyMap<number, number>[]> {
-    if (names.length === 0) return [];
-    const keys = names.map((name) => this.#keys.sum(name));
-    const reply = await this.#link.run('sums', keys, []);
-    return names.map((_, i) => partsOf(Array.isArray(reply) ? (reply[i] as Reply) : null));
+  async settle(changes: readonly SumChange[]): Promise<void> {
+    const told = changes.map(({ part, reserved, sum, used }) => ({
+      ...toldSum(sum),
+      p: part ?? 0,
+      u: used,
+      h: reserved,
+    }));
+    const args = [this.replica, this.#keys.channel, JSON.stringify(told)];
+    await this.#link.run('settle', this.#sumKeys(changes), args);
   }
 
-  async recall(prefixes: readonly string[], id: string, keptMs: number): Promise<string> {
-    const keys = prefixes.map((prefix) => this.#keys.prefix(prefix));
-    return String(await this.#link.run('recall', keys, [id, String(keptMs)]));
+  async resume(memories: readonly SumMemory[]): Promise<void> {
+    if (memories.length === 0) return;
+    const told = memories.map(({ known, reserved, sum, untold }) => ({
+      ...toldSum(sum),
+      k: known,
+      u: untold,
+      h: reserved,
+    }));
+    const args = [this.replica, this.#keys.channel, JSON.stringify(told)];
+    await this.#link.run('resume', this.#sumKeys(memories), args);
+  }
+
+  async sums(sums: readonly Sum[], mark: number): Promise<SumStates> {
+    const { channel, heldBack, members } = this.#keys;
+    const keys = [heldBack, members, ...this.#sumKeys(sums.map((sum) => ({ sum })))];
+    const told = JSON.stringify(sums.map(toldSum));
+    const args = [this.replica, String(this.options.leaseMs), channel, told, String(mark)];
+    return sumStatesOf(await this.#link.run('sums', keys, args), sums.length);
+  }
+
+  async recall(prefixes: readonly string[], id: string, bounds: HistoryBounds): Promise<string> {
+    const { prefixesOf, sessions } = this.#keys;
+    const keys = [sessions, ...prefixes.map((prefix) => this.#keys.prefix(prefix))];
+    const limits = [bounds.keptMs, bounds.histories, bounds.prefixesPerHistory].map(String);
+    return String(await this.#link.run('recall', keys, [id, ...limits, prefixesOf]));
   }
 
   async tell(topic: string, text: string): Promise<void> {
@@ -258,6 +305,10 @@ export class RedisStore implements SharedStore {
     const reason = 'its content was lost';
     this.#link.giveUp(reason);
     return new StateUnavailable(reason);
+  }
+
+  #sumKeys(of: readonly { readonly sum: Sum }[]): string[] {
+    return of.flatMap(({ sum: { name } }) => [this.#keys.sum(name), this.#keys.reserved(name)]);
   }
 
   #common(): KeyList {

@@ -1,6 +1,6 @@
 import type { RestState, StoreEvent } from '../shared-types.js';
 
-type Reply = string | number | null | readonly Reply[];
+export type Reply = string | number | null | readonly Reply[];
 
 /** `{ streak, number, whole ms, ms left, quiet ms left, after a trial 0/1 }`, as the scripts give it. */
 export function restStateOf(name: string, reply: Reply): RestState {
@@ -53,6 +53,11 @@ export function eventOf(text: string, self: string): StoreEvent | null {
     case 'counted':
       if (r === self) return null;
       return { kind: 'counted', sum: String(k), part: Number(p), amount: Number(n) };
+    case 'reserved':
+      if (r === self) return null;
+      return { kind: 'reserved', sum: String(k), replica: String(r), tokens: Number(n) };
+    case 'mark':
+      return { kind: 'mark', number: Number(n) };
     case 'told':
       if (r === self) return null;
       return { kind: 'told', replica: String(r), topic: String(k), text: String(said['x']) };
@@ -81,12 +86,4 @@ export function excessesOf(fields: readonly string[]): { replica: string; pool: 
     });
   }
   return excesses;
-}
-
-/** `part, amount`, and so on. */
-export function partsOf(reply: Reply): ReadonlyMap<number, number> {
-  const parts = new Map<number, number>();
-  if (!Array.isArray(reply)) return parts;
-  for (let i = 0; i + 1 < reply.length; i += 2) parts.set(Number(reply[i]), Number(reply[i + 1]));
-  return parts;
 }

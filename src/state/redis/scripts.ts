@@ -13,10 +13,15 @@ const NAMES = [
   'rests',
   'hold',
   'held',
-  'count',
+  'reserve',
+  'settle',
+  'resume',
   'sums',
   'recall',
 ] as const;
+
+/** These follow `counting.lua` too. */
+const COUNTING: ReadonlySet<string> = new Set(['reserve', 'settle', 'resume', 'sums']);
 
 export type ScriptName = (typeof NAMES)[number];
 
@@ -29,9 +34,10 @@ export interface Script {
 export function loadScripts(): ReadonlyMap<ScriptName, Script> {
   const read = (name: string) => readFileSync(new URL(`./lua/${name}.lua`, import.meta.url), 'utf8');
   const common = read('common');
+  const counting = `${common}\n${read('counting')}`;
   return new Map(
     NAMES.map((name) => {
-      const text = `${common}\n${read(name)}`;
+      const text = `${COUNTING.has(name) ? counting : common}\n${read(name)}`;
       return [name, { text, sha1: createHash('sha1').update(text).digest('hex') }];
     }),
   );

@@ -47,6 +47,18 @@ describe('KeyWalk', () => {
     });
   });
 
+  it('goes on with the next key where nothing was sent with one after all, and keeps what had failed', () => {
+    const keys = ['x', 'y', 'z'].map(
+      (id) => new PoolKey({ id, value: id, expiresAtMs: null, disabled: false, quota: [] }),
+    );
+    const walked = new KeyWalk(new UpstreamKeys('u', keys, 'ordered', { now: () => 0 }, () => 0), 1);
+    walked.fail({ class: 'server_error', timedOut: false });
+    expect([walked.key?.id, walked.retried]).toEqual(['y', true]);
+    expect([walked.skip()?.id, walked.retried, walked.broken]).toEqual(['z', false, true]);
+    expect(walked.skip()).toBeNull();
+    expect(walked.key).toBeNull();
+  });
+
   it('begins with the preferred key, without taking anybody’s turn, where it can be used', () => {
     const keys = ['x', 'y', 'z'].map(
       (id) => new PoolKey({ id, value: id, expiresAtMs: null, disabled: id === 'z', quota: [] }),

@@ -67,6 +67,12 @@ export class KeyWalk {
       this.#key = this.#take();
   }
 
+  /** Nothing is sent with this key after all: the next one, or null. */
+  skip(): PoolKey | null {
+    this.#retried = false;
+    return (this.#key = this.#take());
+  }
+
   /** No further key is tried, whatever may be left. */
   stop(): void {
     this.#key = null;

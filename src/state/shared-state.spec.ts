@@ -1,0 +1,31 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { SharedState } from './shared-state.js';
+import type { SharedStore, StoreListener } from './shared-store.js';
+
+describe('SharedState', () => {
+  it('goes by what was told of the number of replicas behind an answer', async () => {
+    let listener: StoreListener | null = null;
+    const enrolled = Promise.withResolvers<{ heldBackMs: number; replicas: number; excesses: [] }>();
+    const store = {
+      open: (told: StoreListener) => (listener = told),
+      enrol: () => enrolled.promise,
+      leave: () => Promise.resolve(),
+      close: () => Promise.resolve(),
+    } as unknown as SharedStore;
+    const log = { lost: () => {}, back: () => {} };
+    const state = new SharedState({
+      store, clock: { now: () => 0 }, onError: 'local', leaseMs: 15_000, timeoutMs: 50, patienceMs: 5000, log,
+    }); // prettier-ignore
+    onTestFinished(() => state.close());
+    const open = state.open();
+    const told = listener as StoreListener | null;
+    told?.connected();
+    enrolled.resolve({ heldBackMs: 0, replicas: 1, excesses: [] });
+    // In the same packet: before the answer's reader goes on.
+    told?.happened({ kind: 'replicas', count: 2 });
+    await open;
+    expect(state.replicas).toBe(2);
+    told?.happened({ kind: 'replicas', count: 1 });
+    expect(state.replicas).toBe(1);
+  });
+});
