@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { edgeContext } from './edge-context.js';
+import { LIMIT_MS } from './read-away.js';
 
 /** How long what a client still sends is read away after its last answer. */
 const LINGER_MS = 1000;
@@ -35,16 +36,20 @@ export function takeNoMore(socket: Socket): IncomingMessage | null | undefined {
 }
 
 /** The connection ends with an answer that was given now: what was asked behind it is not served. */
-export function endWith(socket: Socket): void {
+export function endWith(request: IncomingMessage, bodyComes: boolean): void {
+  const { socket } = request;
   takeNoMore(socket);
   (socket as MarkedSocket)[ENDS_EARLIER] = true;
+  // Who sends a long body reads the answer when it has sent it all.
+  if (bodyComes) socket.destroySoon = () => closeGently(socket, request);
 }
 
 export function endsEarlier(socket: Socket): boolean {
   return (socket as MarkedSocket)[ENDS_EARLIER] === true;
 }
 
-function closeGently(socket: Socket): void {
+/** `sending`: a request whose body is still read away, which has limits of its own. */
+function closeGently(socket: Socket, sending: IncomingMessage | null = null): void {
   if (socket.destroyed) return;
   const destroy = () => void socket.destroy();
   socket.end();
@@ -53,7 +58,11 @@ function closeGently(socket: Socket): void {
     else socket.once('finish', destroy);
     return;
   }
-  const timer = setTimeout(destroy, LINGER_MS);
+  let timer = setTimeout(destroy, sending === null ? LINGER_MS : LIMIT_MS);
+  sending?.once('end', () => {
+    clearTimeout(timer);
+    timer = setTimeout(destroy, LINGER_MS);
+  });
   // It may stand still for requests that had to wait their turn.
   socket.resume();
   socket.once('end', destroy);

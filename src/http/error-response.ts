@@ -33,10 +33,13 @@ export function sendError(
   all.push('content-type', 'application/json; charset=utf-8', 'content-length', String(body.length));
   if (continueDue && !closes(all)) all.push('connection', 'close');
   // Bytes of the client may still be on their way: they must not cost it its answer.
-  if (response.req !== undefined && closes(all)) endWith(response.req.socket);
+  const { req: request } = response;
+  const bodyComes = request?.complete === false && !continueDue;
+  if (request !== undefined && (closes(all) || (bodyComes && !response.shouldKeepAlive)))
+    endWith(request, bodyComes);
   response.writeHead(error.status, all);
   response.end(body);
-  if (response.req !== undefined) readAway(response.req);
+  if (request !== undefined) readAway(request);
 }
 
 function closes(headers: readonly string[]): boolean {

@@ -11,13 +11,19 @@ afterEach(() => {
   server.close();
 });
 
+let accepted: Socket[] = [];
+const watched = new WeakSet<Socket>();
+
 /** A server that refuses at once, and a client that has sent its head. */
 async function refused(limitBytes: number, limitMs: number): Promise<void> {
   server = createServer((request, response) => {
     response.writeHead(413, { 'content-length': '0' }).end();
     readAway(request, limitBytes, limitMs);
-    request.socket.once('close', () => server.emit('gone'));
+    if (!watched.has(request.socket)) request.socket.once('close', () => server.emit('gone'));
+    watched.add(request.socket);
   });
+  accepted = [];
+  server.on('connection', (one: Socket) => void accepted.push(one));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
@@ -44,6 +50,18 @@ describe('readAway', () => {
     socket.write('POST / HTTP/1.1\r\nhost: h\r\ncontent-length: 0\r\n\r\n');
     const [answer] = (await once(socket, 'data')) as [Buffer];
     expect(answer.toString()).toContain('413');
+  });
+
+  it('leaves nothing on a connection that is kept', async () => {
+    await refused(2_000_000, 60_000);
+    const [kept] = accepted;
+    const before = kept?.listenerCount('close');
+    socket.write(Buffer.alloc(1_000_000));
+    for (let i = 0; i < 20; i++) {
+      socket.write('POST / HTTP/1.1\r\nhost: h\r\ncontent-length: 5\r\n\r\nhello');
+      await once(socket, 'data');
+    }
+    expect(kept?.listenerCount('close')).toBeLessThanOrEqual(before ?? 0);
   });
 
   it('closes the connection of whoever goes on sending', async () => {

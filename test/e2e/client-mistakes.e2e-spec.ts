@@ -113,6 +113,26 @@ describe("a client's mistake is answered before any slot is taken (spec 01 §3)"
     expectError(await answer.end(), 413);
   });
 
+  it('413: who sends all of a long body before it reads, on a connection of one request', async () => {
+    const { gateway } = await set({ server: { body_limit: '1MiB' } });
+    const bytes = 20_000_000;
+    for (let round = 0; round < 5; round++) {
+      const connection = gateway.connect();
+      const { socket } = connection;
+      const headers = { connection: 'close', 'content-length': String(bytes) };
+      const answer = connection.send({ method: 'POST', holdBody: true, headers });
+      socket.pause();
+      const piece = Buffer.alloc(1_000_000, 'x');
+      for (let sent = 0; sent < bytes; sent += piece.length)
+        await new Promise<void>((resolve, reject) =>
+          socket.write(piece, (error) => (error ? reject(error) : resolve())),
+        );
+      socket.resume();
+      expectError(await answer.end(), 413);
+      expect(answer.ending).toBe('complete');
+    }
+  });
+
   it('413: a coded body whose decoded size is over the limit', async () => {
     const { gateway } = await set({ server: { body_limit: '64KiB' } });
     const body = gzipSync(JSON.stringify({ model: 'm', filler: 'x'.repeat(5_000_000) }));
