@@ -18,7 +18,7 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
 /** @throws PluginMistake where `onResponse` gave back something else than the contract says */
 export function transformOf(returned: unknown): StreamTransform | null {
   if (returned === null) return null;
-  const transform = objectOf(returned, 'onResponse', 'transform') as Partial<StreamTransform>;
+  const transform = objectOf(returned, 'onResponse', 'a transform') as Partial<StreamTransform>;
   for (const name of ['push', 'flush', 'whole'] as const)
     if (typeof transform[name] !== 'function')
       throw new PluginMistake(`onResponse returned a transform without ${name}`);
@@ -29,7 +29,7 @@ export function transformOf(returned: unknown): StreamTransform | null {
 /** @throws PluginMistake where `observe` gave back something else than the contract says */
 export function observerOf(returned: unknown): StreamObserver | null {
   if (returned === null) return null;
-  const observer = objectOf(returned, 'observe', 'observer') as Partial<StreamObserver>;
+  const observer = objectOf(returned, 'observe', 'an observer') as Partial<StreamObserver>;
   if (typeof observer.observe !== 'function')
     throw new PluginMistake('observe returned an observer without observe');
   for (const name of ['whole', 'piece'] as const)
@@ -51,5 +51,5 @@ function objectOf(returned: unknown, hook: string, what: string): object {
   refusePromise(returned, hook);
   if (typeof returned === 'object' && returned !== null) return returned;
   const kind = returned === undefined ? 'nothing' : `a ${typeof returned}`;
-  throw new PluginMistake(`${hook} returned ${kind}, neither a ${what} nor null`);
+  throw new PluginMistake(`${hook} returned ${kind}, neither ${what} nor null`);
 }
