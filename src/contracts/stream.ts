@@ -14,7 +14,10 @@ export interface StreamTransform {
   readonly needles: readonly string[] | null;
   /** Emits what takes the event's place: nothing, the same event, or several, in order. */
   push(event: SseEvent, emit: (event: SseEvent) => void): void;
-  /** The answer ended (cleanly or not): emits what was held back. */
+  /**
+   * The answer ended (cleanly or not), or said `[DONE]`, which is sent behind what this emits: emits what was held back.
+   * Called again only where data came behind `[DONE]`.
+   */
   flush(emit: (event: SseEvent) => void): void;
   /** The same change on a whole JSON answer. */
   whole(answer: JsonDocument): void;

@@ -3,7 +3,9 @@ import type { Attempt } from '../contracts/exchange.js';
 import type { StreamObserver, StreamTransform } from '../contracts/stream.js';
 import type { CompiledTarget } from './compiled-target.js';
 import type { GatewayAttempt } from './gateway-attempt.js';
+import { GuardedObserver } from './guarded-observer.js';
 import { GuardedTransform } from './guarded-transform.js';
+import { observerOf, transformOf } from './plugin-returns.js';
 import { PluginGuard } from './plugin.guard.js';
 import { StreamPipeline } from './stream-pipeline.js';
 import type { UsageObserver } from './usage.observer.js';
@@ -32,9 +34,8 @@ export class AnswerStages {
     if (attempt.quota?.withholdsUsage === true) transforms = [...transforms, new UsageTransform(usage)];
     if (last !== null) transforms = [...transforms, last];
     if (target.observe === null) return new StreamPipeline(transforms, watchers);
-    const observers = this.#observers(target, attempt);
-    return new StreamPipeline(transforms, [...watchers, ...observers.keys()], (error, observer) =>
-      this.guard.note(attempt.exchange.id, observers.get(observer) ?? 'usage', 'observe', error),
+    return new StreamPipeline(transforms, [...watchers, ...this.#observers(target, attempt)], (error) =>
+      this.guard.note(attempt.exchange.id, 'usage', 'observe', error),
     );
   }
 
@@ -42,7 +43,7 @@ export class AnswerStages {
     const transforms: StreamTransform[] = [];
     for (const { id, hooks } of target.onResponse ?? []) {
       try {
-        const transform = hooks.onResponse(attempt.exchange, attempt);
+        const transform = transformOf(hooks.onResponse(attempt.exchange, attempt));
         if (transform === null) continue;
         const note = (error: unknown) => this.guard.note(attempt.exchange.id, id, 'onResponse', error);
         transforms.push(new GuardedTransform(transform, note));
@@ -53,13 +54,15 @@ export class AnswerStages {
     return transforms;
   }
 
-  /** Each with the id of its interceptor. */
-  #observers(target: CompiledTarget, attempt: Attempt): Map<StreamObserver, string> {
-    const observers = new Map<StreamObserver, string>();
+  /** One that cannot be opened is left out. */
+  #observers(target: CompiledTarget, attempt: Attempt): StreamObserver[] {
+    const observers: StreamObserver[] = [];
     for (const { id, hooks } of target.observe ?? []) {
       this.guard.quietly(attempt.exchange.id, id, 'observe', () => {
-        const observer = hooks.observe(attempt.exchange, attempt);
-        if (observer !== null) observers.set(observer, id);
+        const observer = observerOf(hooks.observe(attempt.exchange, attempt));
+        if (observer === null) return;
+        const note = (error: unknown) => this.guard.note(attempt.exchange.id, id, 'observe', error);
+        observers.push(new GuardedObserver(observer, note));
       });
     }
     return observers;

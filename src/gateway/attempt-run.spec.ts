@@ -315,12 +315,15 @@ describe('AttemptRun, given up', () => {
 });
 
 describe('AttemptRun, errors of this side', () => {
-  const throwing = (where: 'push' | 'whole'): StreamTransform => ({
+  const throwing = (where: 'push' | 'flush' | 'whole'): StreamTransform => ({
     needles: null,
-    push: () => {
+    push: (event, emit) => {
       if (where === 'push') throw new Error('plugin');
+      emit(event);
     },
-    flush: () => {},
+    flush: () => {
+      if (where === 'flush') throw new Error('plugin');
+    },
     whole: () => {
       if (where === 'whole') throw new Error('plugin');
     },
@@ -333,14 +336,26 @@ describe('AttemptRun, errors of this side', () => {
     await expect(within(outcome, 'the outcome', 2000)).rejects.toThrow('plugin');
   });
 
+  const streamed =
+    (coded: boolean): Script =>
+    (_, a) => {
+      const text = stream.join('');
+      return coded ? a.sse([gzipSync(text)], { 'content-encoding': 'gzip' }) : a.sse([text]);
+    };
+
+  it.each([false, true])(
+    'rejects where a transform throws before the first byte of a stream (coded: %s)',
+    async (coded) => {
+      const { sink, outcome } = start(streamed(coded), { stream: true, transforms: [throwing('push')] });
+      await expect(within(outcome, 'the outcome', 2000)).rejects.toThrow('plugin');
+      expect(sink.ending).not.toBe('endInterrupted');
+    },
+  );
+
   it.each([false, true])(
     'tells a client in band where a transform throws on a stream (coded: %s)',
     async (coded) => {
-      const text = stream.join('');
-      const { sink, outcome } = start(
-        (_, a) => (coded ? a.sse([gzipSync(text)], { 'content-encoding': 'gzip' }) : a.sse([text])),
-        { stream: true, transforms: [throwing('push')] },
-      );
+      const { sink, outcome } = start(streamed(coded), { stream: true, transforms: [throwing('flush')] });
       expect(await within(outcome, 'the outcome', 2000)).toMatchObject({ answered: true });
       expect(sink.ending).toBe('endInterrupted');
     },

@@ -10,6 +10,7 @@ import { Order } from '../contracts/interceptor.js';
 import { classify, isErrorClass } from '../upstreams/failures/classify.js';
 import type { Classify } from './answer/error-judge.js';
 import { PluginGuard } from './plugin.guard.js';
+import { refusePromise } from './plugin-returns.js';
 import { PluginSetupError, registeredTwice } from '../common/errors/plugin-setup-error.js';
 
 interface RegisteredClassifier {
@@ -49,7 +50,9 @@ export class ErrorClassifiers {
 
   #ask(id: string, run: () => unknown): unknown {
     try {
-      return run();
+      const found = run();
+      refusePromise(found, 'classify');
+      return found;
     } catch (error) {
       this.guard.note('', id, 'classify', error);
       return undefined;

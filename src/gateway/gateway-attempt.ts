@@ -1,6 +1,7 @@
 import type { JsonDocument } from '../common/json/json-document.js';
 import type { UpstreamConfig } from '../config/gateway-config.js';
 import type { Attempt, Exchange } from '../contracts/exchange.js';
+import { AttemptHeaders } from './attempt-headers.js';
 import type { AttemptQuota } from './attempt-quota.js';
 
 /** The engine's side of an {@link Attempt}. Lives for one request to one upstream. */
@@ -18,7 +19,7 @@ export class GatewayAttempt implements Attempt {
   ) {}
 
   get headers(): Map<string, string> {
-    return (this.#headers ??= new Map());
+    return (this.#headers ??= new AttemptHeaders());
   }
 
   /** Null where no stage set any: the common case. */

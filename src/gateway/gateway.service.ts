@@ -17,7 +17,7 @@ import { ConfigStore } from '../config/config.store.js';
 import type { Exposure } from '../config/gateway-config.js';
 import { CLOCK } from '../contracts/ports.js';
 import { ConsumerMetrics } from '../observability/metrics/consumer.metrics.js';
-import { GatewayLog } from '../observability/log/gateway-log.js';
+import { GatewayLog, shownTarget } from '../observability/log/gateway-log.js';
 import { GatewayMetrics } from '../observability/metrics/gateway.metrics.js';
 import { rejectionReasonOf } from '../observability/metrics/rejection-reason.js';
 import type { Candidate } from '../routing/candidate.js';
@@ -316,7 +316,9 @@ export class GatewayService {
       if (tried?.has(upstream)) continue;
       const restingMs = upstream.restingMs(now);
       const gate = candidate.gates?.find((one) => one.closedMs() > 0);
-      const { logged } = this.pipelines.target(candidate, null, exchange.input.operation);
+      // Trap: no compiled target, whose plugins may throw while a slot is claimed.
+      const { config } = upstream;
+      const logged = shownTarget(candidate.model.name, config.id, config.provider.id);
       if (restingMs > 0) this.log.skipped(exchange.id, logged, restingMs);
       else if (gate !== undefined) this.log.closed(exchange.id, logged, gate.reason, gate.closedMs());
     }

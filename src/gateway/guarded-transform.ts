@@ -2,39 +2,57 @@ import { pluginFailed } from '../common/errors/catalogue.js';
 import type { JsonDocument } from '../common/json/json-document.js';
 import type { SseEvent } from '../common/sse/sse-event.js';
 import type { StreamTransform } from '../contracts/stream.js';
+import { needlesOf, refusePromise } from './plugin-returns.js';
 
-/** A transform whose throw is known as its own: noted by the plugin's name, then the answer is given up. */
+/** A transform whose throw is known as its own: noted once by the plugin's name, then the answer is given up. */
 export class GuardedTransform implements StreamTransform {
+  #needles: readonly string[] | null = null;
+  #failed = false;
+
   constructor(
     private readonly inner: StreamTransform,
     private readonly note: (error: unknown) => void,
   ) {}
 
   get needles(): readonly string[] | null {
-    return this.inner.needles;
+    try {
+      const { needles } = this.inner;
+      // Mostly a constant: a list is looked at once.
+      if (needles !== this.#needles && needles !== null) this.#needles = needlesOf(needles);
+      return needles;
+    } catch (error) {
+      throw this.#failure(error);
+    }
   }
 
   push(event: SseEvent, emit: (event: SseEvent) => void): void {
-    this.#run(() => this.inner.push(event, emit));
+    this.#run('push', () => this.inner.push(event, emit));
   }
 
   flush(emit: (event: SseEvent) => void): void {
-    this.#run(() => this.inner.flush(emit));
+    this.#run('flush', () => this.inner.flush(emit));
   }
 
   whole(answer: JsonDocument): void {
-    this.#run(() => this.inner.whole(answer));
+    this.#run('whole', () => this.inner.whole(answer));
   }
 
-  #run(work: () => void): void {
+  #run(name: string, work: () => unknown): void {
+    if (this.#failed) throw new TransformFailure();
     try {
-      work();
+      const returned = work();
+      if (returned !== undefined) refusePromise(returned, name);
     } catch (error) {
-      // Trap: a later transform's failure passes through the earlier ones, which called it.
-      if (error instanceof TransformFailure) throw error;
-      this.note(error);
-      throw new TransformFailure();
+      throw this.#failure(error);
     }
+  }
+
+  #failure(error: unknown): TransformFailure {
+    // Trap: a later transform's failure passes through the earlier ones, which called it.
+    if (error instanceof TransformFailure) return error;
+    if (!this.#failed) this.note(error);
+    this.#failed = true;
+    return new TransformFailure();
   }
 }
 

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { pluginFailed } from '../common/errors/catalogue.js';
 import { ConfigStore } from '../config/config.store.js';
 import type { ExchangeInterceptor, Target } from '../contracts/interceptor.js';
 import type { Operation, OperationName } from '../contracts/operation.js';
@@ -12,6 +13,8 @@ import { targetHeaders, trailStep } from './exposure.js';
 import { ErrorClassifiers } from './error-classifiers.js';
 import { PluginExplorer, type RegisteredInterceptor } from './plugin.explorer.js';
 import { meaningIn } from './answer/event-meaning.js';
+import { PluginGuard } from './plugin.guard.js';
+import { refusePromise } from './plugin-returns.js';
 import { authHeader, defaultHeaders } from './provider-auth.js';
 import { bodyMask, headerMask, secretsOf } from './secret-mask.js';
 
@@ -28,6 +31,7 @@ export class PipelineCompiler {
     private readonly metrics: GatewayMetrics,
     private readonly store: ConfigStore,
     private readonly classifiers: ErrorClassifiers,
+    private readonly guard: PluginGuard,
   ) {}
 
   get onRequest(): readonly Stage<'onRequest'>[] | null {
@@ -45,20 +49,21 @@ export class PipelineCompiler {
     return this.#onFinish;
   }
 
-  /** `key` null: the provider's single key, or none. */
-  target(candidate: Candidate, key: PoolKey | null, operation: Operation): CompiledTarget {
+  /** `key` null: the provider's single key, or none. `requestId`: of who is the first to need it. */
+  target(candidate: Candidate, key: PoolKey | null, operation: Operation, requestId = ''): CompiledTarget {
     const targets = innerMap(innerMap(this.#targets, operation), key);
     let target = targets.get(candidate);
-    if (target === undefined) targets.set(candidate, (target = this.compile(candidate, key, operation)));
+    if (target === undefined)
+      targets.set(candidate, (target = this.compile(candidate, key, operation, requestId)));
     return target;
   }
 
-  compile(candidate: Candidate, key: PoolKey | null, operation: Operation): CompiledTarget {
+  compile(candidate: Candidate, key: PoolKey | null, operation: Operation, requestId = ''): CompiledTarget {
     const { model, upstream } = candidate;
     const { config } = upstream;
     const { provider } = config;
     const asked: Target = { model, upstream: config, operation: operation.name };
-    const here = this.explorer.interceptors.filter(({ hooks }) => hooks.appliesTo?.(asked) ?? true);
+    const here = this.explorer.interceptors.filter((one) => this.#applies(one, asked, requestId));
     const secrets = secretsOf(provider);
     const secret = key === null ? provider.key : key.config.value;
     const auth = authHeader(secret, config, operation);
@@ -94,6 +99,19 @@ export class PipelineCompiler {
       mask: headerMask(secrets),
       maskBytes: bodyMask(secrets),
     };
+  }
+
+  /** Throws the answer for the client where the plugin fails: nobody knows whether it may be left out. */
+  #applies({ id, hooks }: RegisteredInterceptor, asked: Target, requestId: string): boolean {
+    if (hooks.appliesTo === undefined) return true;
+    try {
+      const applies = hooks.appliesTo(asked);
+      refusePromise(applies, 'appliesTo');
+      return applies ?? true;
+    } catch (error) {
+      this.guard.note(requestId, id, 'appliesTo', error);
+      throw pluginFailed();
+    }
   }
 }
 

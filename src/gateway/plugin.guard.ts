@@ -3,6 +3,7 @@ import { pluginFailed } from '../common/errors/catalogue.js';
 import { GatewayError } from '../common/errors/gateway-error.js';
 import { GatewayLog } from '../observability/log/gateway-log.js';
 import { GatewayMetrics } from '../observability/metrics/gateway.metrics.js';
+import { isThenable } from './plugin-returns.js';
 
 /** What plugins throw: names the plugin in the log, counts, and never shows its text to a client. */
 @Injectable()
@@ -24,10 +25,12 @@ export class PluginGuard {
     this.log.pluginFailed(requestId, plugin, hook, error);
   }
 
-  /** Runs a hook whose throw changes nothing for the request. */
-  quietly(requestId: string, plugin: string, hook: string, run: () => void): void {
+  /** Runs a hook whose throw changes nothing for the request. One that is wrongly asynchronous may fail later. */
+  quietly(requestId: string, plugin: string, hook: string, run: () => unknown): void {
     try {
-      run();
+      const returned = run();
+      if (isThenable(returned))
+        Promise.resolve(returned).catch((error: unknown) => this.note(requestId, plugin, hook, error));
     } catch (error) {
       this.note(requestId, plugin, hook, error);
     }

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { SseEvent } from '../common/sse/sse-event.js';
 import { SseDecoder, SseEventTooLargeError } from '../common/sse/sse-decoder.js';
 import type { StreamObserver, StreamTransform } from '../contracts/stream.js';
+import { GuardedTransform } from './guarded-transform.js';
 import { StreamPipeline } from './stream-pipeline.js';
 
 class Recorder implements StreamObserver {
@@ -222,5 +223,57 @@ describe('StreamPipeline with transforms', () => {
     );
     for (const piece of ['{"a":', '1}']) pipeline.piece(Buffer.from(piece));
     expect([seen, errors.length]).toEqual([['{"a":', '1}'], 1]);
+  });
+});
+
+describe('StreamPipeline with transforms of plugins', () => {
+  const guarded = (inner: StreamTransform, noted: unknown[] = []) =>
+    new GuardedTransform(inner, (error) => void noted.push(error));
+
+  it('sends what they hold before [DONE], wherever the bytes are cut and whatever they look for', () => {
+    const bytes = Buffer.from('data: a\n\ndata: needle\n\ndata: [DONE]\n\n: bye\n\n');
+    fc.assert(
+      fc.property(cuts, (places) => {
+        const pipeline = new StreamPipeline([guarded(new Doubler(['needle']))], []);
+        const { sent } = run(pipeline, cut(bytes, places));
+        expect(sent.toString()).toBe('data: a\n\ndata: needle\n\ndata: needle\n\ndata: [DONE]\n\n: bye\n\n');
+      }),
+    );
+  });
+
+  it('loses nothing that comes behind [DONE]', () => {
+    const pipeline = new StreamPipeline([guarded(new Doubler(['needle']))], []);
+    const chunks = ['data: [DONE]\n\n', 'data: needle\n\n'].map((piece) => Buffer.from(piece));
+    expect(run(pipeline, chunks).sent.toString()).toBe('data: [DONE]\n\ndata: needle\n\ndata: needle\n\n');
+  });
+
+  it('never sends a [DONE] whose flush failed, and notes the failure once', () => {
+    const noted: unknown[] = [];
+    const flush = (): never => {
+      throw new Error('bang');
+    };
+    const inner: StreamTransform = {
+      needles: [],
+      push: (event, emit) => emit(event),
+      flush,
+      whole: () => {},
+    };
+    const pipeline = new StreamPipeline([guarded(inner, noted)], []);
+    expect(() => pipeline.push(Buffer.from('data: a\n\ndata: [DONE]\n\n'))).toThrow();
+    expect(text(pipeline.end(true))).toBe('data: a\n\n');
+    expect(noted).toHaveLength(1);
+  });
+
+  it('an emitted [DONE] waits for the flush of those behind', () => {
+    const early: StreamTransform = {
+      needles: null,
+      push: (event, emit) => (event.data === '[DONE]' ? undefined : emit(event)),
+      flush: (emit) => emit(SseEvent.of('[DONE]')),
+      whole: () => {},
+    };
+    const pipeline = new StreamPipeline([guarded(early), guarded(new Doubler(['needle']))], []);
+    expect(run(pipeline, [Buffer.from('data: needle\n\ndata: [DONE]\n\n')]).sent.toString()).toBe(
+      'data: needle\n\ndata: needle\n\ndata: [DONE]\n\n',
+    );
   });
 });

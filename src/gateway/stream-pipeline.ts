@@ -1,9 +1,11 @@
 import { holdsNeedle } from '../common/sse/event-needles.js';
+import { isDone, mayHoldDone } from '../common/sse/done-event.js';
 import { endsEvent, EVENT_LIMIT_BYTES, SseDecoder } from '../common/sse/sse-decoder.js';
 import type { SseEvent } from '../common/sse/sse-event.js';
 import { SseFraming } from '../common/sse/sse-framing.js';
 import type { JsonDocument } from '../common/json/json-document.js';
 import type { StreamObserver, StreamTransform } from '../contracts/stream.js';
+import { GuardedTransform } from './guarded-transform.js';
 import { OutputRun } from './output-run.js';
 
 const BLANK_LINE = Buffer.from('\n\n');
@@ -25,6 +27,13 @@ export class StreamPipeline {
   readonly #output = new OutputRun();
   readonly #stages: ((event: SseEvent) => void)[];
   #unterminated = false;
+  /** The first ones, of plugins. */
+  readonly #guarded: number;
+  /** `[DONE]`, and what came behind it: waits until those have given away what they hold, for that may fail. */
+  #done: SseEvent[] | null = null;
+  #flushing = false;
+  #flushed = false;
+  #behind: ((event: SseEvent) => void) | null = null;
 
   /** An observer that throws sees nothing more of this answer; `onObserverError` learns why. */
   constructor(
@@ -39,6 +48,12 @@ export class StreamPipeline {
     this.#decoder = new SseDecoder(limitBytes, transforms.length > 0 ? 'throw' : 'skip');
     this.#stages = transforms.map((transform, i) => (event) => this.#stage(transform, i, event));
     this.#stages.push((event) => this.#deliver(event));
+    this.#guarded = transforms.filter((transform) => transform instanceof GuardedTransform).length;
+    if (this.#guarded === 0) return;
+    const behind = this.#stages[this.#guarded]!;
+    const gated = (event: SseEvent): void => this.#gate(event, behind);
+    this.#stages[this.#guarded] = gated;
+    this.#behind = behind;
   }
 
   /** Whether the client may get other bytes than the upstream sent. */
@@ -61,18 +76,23 @@ export class StreamPipeline {
       if (this.#observers.length > 0) this.#watch(chunk);
       return chunk;
     }
-    if (!this.#transformsWant(chunk) && this.#decoder.pass(chunk)) {
+    if (this.#flushed && !isBlank(chunk)) this.#flushed = false;
+    const wanted = this.#transformsWant(chunk) || (this.#guarded > 0 && mayHoldDone(chunk));
+    if (!wanted && this.#decoder.pass(chunk)) {
       this.#watchWhole(chunk);
       return chunk;
     }
     this.#decoder.push(chunk, this.#stages[0]!);
+    if (this.#done !== null) this.#finish();
     return this.#output.take();
   }
 
   /** The answer is over. When it broke (`broken`), an event that never became whole is not sent. */
   end(broken = false): readonly Buffer[] {
     if (!broken) this.#decoder.end(this.#stages[0]!);
-    for (const [i, transform] of this.#transforms.entries()) transform.flush(this.#stages[i + 1]!);
+    if (this.#guarded > 0) this.#finish();
+    for (let i = this.#guarded; i < this.#transforms.length; i++)
+      this.#transforms[i]!.flush(this.#stages[i + 1]!);
     const output = this.#transforms.length > 0 ? this.#output.take() : null;
     return output === null ? NOTHING : [output].flat();
   }
@@ -87,6 +107,31 @@ export class StreamPipeline {
   piece(bytes: Buffer): void {
     for (const observer of this.#observers)
       if (observer.piece !== undefined) this.#guard(observer, () => observer.piece?.(bytes));
+  }
+
+  /** Behind the transforms of plugins. */
+  #gate(event: SseEvent, next: (event: SseEvent) => void): void {
+    const waits = this.#done === null || this.#flushing ? isDone(event) : true;
+    if (waits) (this.#done ??= []).push(event);
+    else next(event);
+  }
+
+  /** The answer says that it is over, or is: plugins give away what they hold, then the client may hear of the end. */
+  #finish(): void {
+    const again = this.#flushed;
+    this.#flushed = true;
+    this.#flushing = true;
+    try {
+      for (let i = 0; i < this.#guarded && !again; i++) this.#transforms[i]!.flush(this.#stages[i + 1]!);
+    } catch (error) {
+      this.#done = null;
+      throw error;
+    } finally {
+      this.#flushing = false;
+    }
+    const done = this.#done ?? [];
+    this.#done = null;
+    for (const event of done) this.#behind?.(event);
   }
 
   #transformsWant(chunk: Buffer): boolean {

@@ -55,7 +55,7 @@ export class UpstreamAttempts {
       if (keys !== null)
         return await this.#throughKeys(exchange, candidate, lease, maxAttempts, sink, relief, keys);
       // Trap: a plugin's `appliesTo` may throw here, after the slot was taken.
-      const target = this.pipelines.target(candidate, null, exchange.input.operation);
+      const target = this.pipelines.target(candidate, null, exchange.input.operation, exchange.id);
       const taking = this.quotas.take(exchange, target);
       const quota = taking instanceof Promise ? await taking : taking;
       if (quota === 'used up' || isLeft(exchange, quota)) return null;
@@ -106,7 +106,7 @@ export class UpstreamAttempts {
   /** The walk's key, or the first behind it whose quotas let the request in: that is taken of them. Null: the walk is over. */
   async #next(exchange: GatewayExchange, candidate: Candidate, walk: KeyWalk): Promise<Next | null> {
     for (let { key } = walk; key !== null; key = walk.skip()) {
-      const target = this.pipelines.target(candidate, key, exchange.input.operation);
+      const target = this.pipelines.target(candidate, key, exchange.input.operation, exchange.id);
       const taking = this.quotas.take(exchange, target);
       const quota = taking instanceof Promise ? await taking : taking;
       if (quota === 'used up') continue;

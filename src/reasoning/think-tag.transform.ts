@@ -1,4 +1,5 @@
 import type { JsonArray, JsonDocument } from '../common/json/json-document.js';
+import { isDone } from '../common/sse/done-event.js';
 import type { SseEvent } from '../common/sse/sse-event.js';
 import type { StreamTransform } from '../contracts/stream.js';
 import { isEmptyValue, isJsonString, isNothing } from '../common/json/raw-value.js';
@@ -14,7 +15,6 @@ const TAG_NEEDLES = ['<', '\\u003'] as const;
 const FIRST_NEEDLES = [...TAG_NEEDLES, '"role"'] as const;
 /** Parts of a delta that end the text before them. */
 const ENDING_KEYS = ['tool_calls', 'function_call'] as const;
-const DONE = '[DONE]';
 
 /**
  * Takes `<think>…</think>` out of one answer. Owns the state of each choice, lives as long as the answer, never delays
@@ -141,11 +141,6 @@ export class ThinkTagTransform implements StreamTransform {
     this.#busy += Number(choice.busy) - Number(before);
     return result;
   }
-}
-
-function isDone(event: SseEvent): boolean {
-  const payload = event.payload;
-  return payload !== undefined && payload.length < 64 && payload.toString('latin1').trim() === DONE;
 }
 
 function isEnding(choice: JsonDocument, delta: JsonDocument | undefined): boolean {

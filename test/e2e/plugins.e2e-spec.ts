@@ -264,6 +264,222 @@ describe('a plugin that throws (design: the plugin contract; spec 01 §4)', () =
   );
 });
 
+/** A hook that gives back what no type would allow. */
+const wrong = (value: unknown) => () => value as never;
+const passing = (more: object = {}): StreamTransform => ({
+  needles: null,
+  push: (event, emit) => emit(event),
+  flush: () => {},
+  whole: () => {},
+  ...more,
+});
+const rejecting = () => Promise.reject(new Error('BANG-TEXT'));
+
+async function pluginErrors(set: Stage): Promise<Record<string, number>> {
+  const { samples } = await set.gateway.metrics();
+  const own = samples.filter(({ name }) => name === 'llm_proxy_plugin_errors_total');
+  return Object.fromEntries(
+    own
+      .filter(({ value }) => value > 0)
+      .map(({ labels, value }) => [`${labels['plugin']} ${labels['hook']}`, value]),
+  );
+}
+
+async function attemptResults(set: Stage): Promise<string[]> {
+  const { samples } = await set.gateway.metrics();
+  return samples
+    .filter(({ name, value }) => name === 'llm_proxy_requests_total' && value > 0)
+    .map(({ labels }) => labels['result'] ?? '');
+}
+
+describe('a plugin that breaks the contract (design: the plugin contract)', () => {
+  const observers: [string, unknown][] = [
+    ['nothing', undefined],
+    ['a number', 5],
+    ['{}', {}],
+    ['a promise', Promise.resolve({ needles: null, observe: () => {} })],
+    ['needles that are a text', { needles: 'data', observe: () => {} }],
+    ['needles that are no texts', { needles: [5, null], observe: () => {} }],
+    ['a whole that is no function', { needles: null, observe: () => {}, whole: 5 }],
+  ];
+  it.each(observers)('observe returns %s: the answer goes on without it', async (_what, returned) => {
+    const set = await withHooks({ observe: wrong(returned) });
+    const stream = await set.stream().end();
+    expect([stream.status, stream.text.endsWith(DONE), stream.text.includes('"error"')]).toEqual([
+      200,
+      true,
+      false,
+    ]);
+    expect((await set.chat().end()).text).toBe(JSON.stringify(completion()));
+    const line = await set.gateway.logged('plugin test failed');
+    expect(line.msg).toContain('observe');
+    expect(await pluginErrors(set)).toEqual({ 'test observe': 2 });
+    expect(await attemptResults(set)).toEqual(['ok']);
+  });
+
+  it('async observe that rejects: counted, and nothing is left unheard', async () => {
+    const set = await withHooks({ observe: rejecting as never });
+    expect((await set.stream().end()).text.endsWith(DONE)).toBe(true);
+    expect(await pluginErrors(set)).toEqual({ 'test observe': 1 });
+  });
+
+  it('an observer whose methods are asynchronous, or whose needles turn bad, sees nothing more', async () => {
+    let turns = 0;
+    const turning = {
+      get needles() {
+        return ++turns > 1 ? 5 : null;
+      },
+      observe: () => {},
+    };
+    for (const observer of [{ needles: null, observe: rejecting, whole: rejecting }, turning]) {
+      const set = await withHooks({ observe: wrong(observer) });
+      expect((await set.stream().end()).text.endsWith(DONE)).toBe(true);
+      expect(await pluginErrors(set)).toEqual({ 'test observe': 1 });
+    }
+  });
+
+  const opened: [string, unknown][] = [
+    ['nothing', undefined],
+    ['a number', 5],
+    ['a text', 'x'],
+    ['{}', {}],
+    ['a promise', Promise.resolve(null)],
+    ['a transform without methods', { needles: null }],
+    ['needles that are a text', passing({ needles: 'data' })],
+    ['needles that are no texts', passing({ needles: [5, null] })],
+  ];
+  it.each(opened)('onResponse returns %s: 500, and no fault of the upstream', async (_what, returned) => {
+    const set = await withHooks({ onResponse: wrong(returned) });
+    for (const ask of [set.stream, set.chat]) {
+      const answer = await ask().end();
+      expect(answer.status).toBe(500);
+      expect(answer.json).toMatchObject({ error: { code: 'plugin_failed' } });
+    }
+    const line = await set.gateway.logged('plugin test failed');
+    expect(line.msg).toContain('onResponse');
+    expect(await pluginErrors(set)).toEqual({ 'test onResponse': 2 });
+    expect(await attemptResults(set)).toEqual([]);
+    await expectSlotFree(set);
+  });
+
+  it.each<[string, object]>([
+    ['push throws', { push: bang }],
+    ['push is asynchronous', { push: rejecting }],
+    ['push emits what is no event', { push: (_: unknown, emit: (event: unknown) => void) => emit(5) }],
+  ])('%s before the first byte: 500', async (_what, more) => {
+    const set = await withHooks({ onResponse: () => passing(more) });
+    const answer = await set.stream().end();
+    expect([answer.status, answer.json]).toMatchObject([500, { error: { code: 'plugin_failed' } }]);
+    expect(await pluginErrors(set)).toEqual({ 'test onResponse': 1 });
+  });
+
+  it.each([
+    ['a promise', () => Promise.resolve()],
+    ['a rejection', rejecting],
+  ])('whole returns %s: 500', async (_what, whole) => {
+    const set = await withHooks({ onResponse: () => passing({ whole }) });
+    const answer = await set.chat().end();
+    expect([answer.status, answer.json]).toMatchObject([500, { error: { code: 'plugin_failed' } }]);
+  });
+
+  it('an asynchronous push in the middle of a stream is no end of it', async () => {
+    let events = 0;
+    const push = (event: SseEvent, emit: (event: SseEvent) => void) =>
+      ++events === 2 ? rejecting() : emit(event);
+    const set = await withHooks({ onResponse: () => passing({ push }) });
+    const parts = gate();
+    set.a.next(async (_r, answer) => {
+      await answer.sseHead();
+      await answer.write(delta('a'));
+      await parts.opened;
+      await answer.write(delta('b'));
+      await answer.end(DONE);
+    });
+    const answer = set.stream();
+    await answer.saw('"a"');
+    parts.open();
+    const { status, events: sent, text } = await answer.end();
+    expect(status).toBe(200);
+    expect(sent.at(-1)?.json).toMatchObject({ error: { code: 'upstream_stream_interrupted' } });
+    expect(text).not.toContain('[DONE]');
+    expect(await pluginErrors(set)).toEqual({ 'test onResponse': 1 });
+  });
+
+  const flushes: [string, object, Record<string, unknown>][] = [
+    ['throws', { flush: bang }, {}],
+    ['rejects', { flush: rejecting }, {}],
+    ['throws, where no event is looked at', { flush: bang, needles: ['nothing has this'] }, {}],
+    ['throws in a stream that may be continued', { flush: bang }, { on_interrupt: 'continue' }],
+  ];
+  it.each(flushes)('flush %s: the error event, and no [DONE]', async (_what, more, model) => {
+    const set = await withHooks({ onResponse: () => passing(more) }, { model });
+    const text = delta('a') + delta({}, { finish_reason: 'stop' });
+    for (const pieces of [[text, DONE], [text + DONE], [text, DONE.trimEnd()]]) {
+      set.a.next((_r, answer) => answer.sse(pieces));
+      const { events, text: sent } = await set.stream().end();
+      expect(sent).not.toContain('[DONE]');
+      expect(JSON.stringify(events.at(-1)?.json ?? sent)).toMatch(
+        /upstream_stream_interrupted|plugin_failed/,
+      );
+    }
+    expect(await pluginErrors(set)).toEqual({ 'test onResponse': 3 });
+  });
+
+  it('what is flushed comes before [DONE]', async () => {
+    const set = await withHooks({
+      onResponse: () => passing({ flush: (emit: (event: SseEvent) => void) => emit(SseEvent.of('held')) }),
+    });
+    set.a.next((_r, answer) => answer.sse([delta('a'), DONE]));
+    expect((await set.stream().end()).text).toBe(`${delta('a')}data: held\n\n${DONE}`);
+  });
+
+  it.each<[string, () => never]>([
+    ['throws', bang],
+    ['is asynchronous', rejecting as () => never],
+  ])('appliesTo %s: 500, counted and named, no slot lost', async (_what, appliesTo) => {
+    const set = await withHooks({ appliesTo, onRequest: () => {} });
+    for (const ask of [set.stream, set.chat]) {
+      const answer = await ask().end();
+      expect([answer.status, answer.json]).toMatchObject([500, { error: { code: 'plugin_failed' } }]);
+    }
+    const line = await set.gateway.logged('plugin test failed');
+    expect(line.msg).toContain('appliesTo');
+    expect(await pluginErrors(set)).toEqual({ 'test appliesTo': 2 });
+    await expectSlotFree(set);
+  });
+
+  it('asynchronous onFailover and onFinish that reject: counted and named', async () => {
+    const set = await withHooks(
+      { onFailover: rejecting as () => void, onFinish: rejecting as () => void },
+      { upstreams: 2 },
+    );
+    set.a.next((_r, answer) => answer.error(500));
+    expect((await set.chat().end()).status).toBe(200);
+    await set.gateway.logged('plugin test failed in onFailover');
+    await set.gateway.logged('plugin test failed in onFinish');
+    expect(await pluginErrors(set)).toEqual({ 'test onFailover': 1, 'test onFinish': 1 });
+  });
+
+  it.each<[string, string, unknown]>([
+    ['x-a', 'a line feed', 'a\r\nx-b: c'],
+    ['x-a', 'a letter that is no byte', 'ключ'],
+    ['x-a', 'nothing', null],
+    ['x a', 'a name that is none', 'b'],
+    ['content-length', 'what the service makes', '1'],
+    ['Transfer-Encoding', 'what the service makes', 'chunked'],
+  ])('sets the header %j to %s: 500, named in the log, nothing is sent', async (name, _what, value) => {
+    const set = await withHooks({ onAttempt: ({ headers }) => void headers.set(name, value as string) });
+    const answer = await set.chat().end();
+    expect([answer.status, answer.json]).toMatchObject([500, { error: { code: 'plugin_failed' } }]);
+    const line = await set.gateway.logged('plugin test failed in onAttempt');
+    expect(line.msg).toContain(name);
+    if (typeof value === 'string' && value.length > 1) expect(JSON.stringify(line)).not.toContain(value);
+    expect(await pluginErrors(set)).toEqual({ 'test onAttempt': 1 });
+    expect(set.a.requests).toEqual([]);
+    await expectSlotFree(set);
+  });
+});
+
 describe('a plugin that waits (design: the plugin contract)', () => {
   it('in onAttempt is abandoned when the client leaves', async () => {
     const waiting = gate();

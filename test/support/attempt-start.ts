@@ -11,6 +11,7 @@ import type { StreamObserver, StreamTransform } from '../../src/contracts/stream
 import { GatewayAttempt } from '../../src/gateway/gateway-attempt.js';
 import { GatewayExchange } from '../../src/gateway/gateway-exchange.js';
 import { PipelineCompiler } from '../../src/gateway/pipeline.compiler.js';
+import type { PluginGuard } from '../../src/gateway/plugin.guard.js';
 import type { PluginExplorer } from '../../src/gateway/plugin.explorer.js';
 import { StreamPipeline } from '../../src/gateway/stream-pipeline.js';
 import { GatewayMetrics } from '../../src/observability/metrics/gateway.metrics.js';
@@ -77,6 +78,7 @@ export function startAttempt(
     metrics,
     new ConfigStore(loaded.config),
     { of: () => classify } as unknown as ErrorClassifiers,
+    {} as unknown as PluginGuard,
   );
   // No stage is registered here, so the target is told that there are some.
   const onResponse = options.transforms === undefined ? null : [];

@@ -1,26 +1,8 @@
+import { HEADER_NAME, MADE_BY_US, NOT_IN_HEADER_VALUE } from '../../common/http/header-syntax.js';
 import { shownKey } from '../loader/config-path.js';
 import { isPlainObject } from '../loader/plain-object.js';
 import { kindOf, notText, show, simpleRule, type Rule, type RuleFinding } from './rule.js';
 
-/** RFC 9110 §5.6.2. */
-const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/;
-/** RFC 9110 §5.5, and what Node can write: a byte for each character. */
-const NOT_A_VALUE = /[^\t\x20-\x7e\x80-\xff]/;
-
-/** These describe the connection or the body that we make; another value would break the message. */
-const OURS = new Set([
-  'connection',
-  'content-encoding',
-  'content-length',
-  'expect',
-  'host',
-  'keep-alive',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-]);
 /** A computed session id in one of these would replace what the provider needs there. */
 const NOT_FOR_SESSIONS = new Set([
   'accept',
@@ -31,15 +13,16 @@ const NOT_FOR_SESSIONS = new Set([
 ]);
 
 function nameProblem(name: string): string | null {
-  if (!TOKEN.test(name)) return `"${shownKey(name)}" is no valid header name; use letters, digits and "-"`;
-  return OURS.has(name.toLowerCase())
+  if (!HEADER_NAME.test(name))
+    return `"${shownKey(name)}" is no valid header name; use letters, digits and "-"`;
+  return MADE_BY_US.has(name.toLowerCase())
     ? `the header "${shownKey(name)}" is made by the proxy itself; remove it`
     : null;
 }
 
 export const headerName: Rule = simpleRule(
   'headerName',
-  { type: 'string', pattern: TOKEN.source },
+  { type: 'string', pattern: HEADER_NAME.source },
   (value) => {
     if (typeof value !== 'string') return notText(value);
     const problem = nameProblem(value);
@@ -56,7 +39,7 @@ export const headers: Rule = {
   schema: {
     type: 'object',
     additionalProperties: { type: 'string' },
-    propertyNames: { pattern: TOKEN.source },
+    propertyNames: { pattern: HEADER_NAME.source },
   },
   check: (value) => {
     if (!isPlainObject(value))
@@ -79,6 +62,7 @@ function headerFindings(name: string, value: unknown): string[] {
   if (typeof value !== 'string')
     found.push(value === null ? 'has no value; remove it or write ""' : notText(value));
   else if (/[\r\n]/.test(value)) found.push('the value holds a line feed; a header value is one line');
-  else if (NOT_A_VALUE.test(value)) found.push('the value holds a character that no HTTP header can carry');
+  else if (NOT_IN_HEADER_VALUE.test(value))
+    found.push('the value holds a character that no HTTP header can carry');
   return found;
 }

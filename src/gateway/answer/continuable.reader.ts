@@ -38,15 +38,17 @@ export class ContinuableReader implements AnswerReader {
   data(chunk: Buffer): boolean {
     if (this.#over) return true;
     const first = !this.host.committed && !this.#continuing;
-    if (first) this.host.commit(this.#commitOptions());
     let out: Buffer | readonly Buffer[] | null;
     try {
       out = this.#pipeline.push(chunk);
     } catch (error) {
       if (!(error instanceof SseEventTooLargeError)) throw error;
+      if (first) this.host.commit(this.#commitOptions());
       this.broken(this.#failure('net_err', 'an event of the stream is too large'));
       return true;
     }
+    // Only now: what a plugin throws before the first byte is an answer of its own.
+    if (first) this.host.commit(this.#commitOptions());
     let more = true;
     if (out !== null) more = this.#write([out].flat());
     else if (first) this.host.sink.flush();
@@ -82,7 +84,7 @@ export class ContinuableReader implements AnswerReader {
     }
     const { answer } = this.options;
     const last = this.#flushed();
-    if (answer.finished) {
+    if (answer.finished && this.host.breakCause !== 'own_error') {
       this.host.sink.end(answer.doneSent ? last : [...last, DONE]);
       this.host.interrupted(failure, answer.phase);
     } else if (answer.continuable && this.host.continuable) {

@@ -82,7 +82,13 @@ export class DecodingReader implements AnswerReader {
   #finish(last: () => void): void {
     if (this.#over) return;
     this.#over = true;
-    last();
+    try {
+      last();
+    } catch (error) {
+      // The inner reader is still to be told that the answer broke.
+      this.#over = false;
+      throw error;
+    }
     this.#decoder?.destroy();
   }
 }

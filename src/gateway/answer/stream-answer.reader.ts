@@ -40,12 +40,12 @@ export class StreamAnswerReader implements AnswerReader {
       this.host.fail({ result: '5xx', status: this.host.status, reason: 'returned an error event' });
       return true;
     }
-    if (first) this.host.commit(this.#commitOptions());
     let out: Buffer | readonly Buffer[] | null;
     try {
       out = this.#pipeline === null ? chunk : this.#pipeline.push(chunk);
     } catch (error) {
       if (!(error instanceof SseEventTooLargeError)) throw error;
+      if (first) this.host.commit(this.#commitOptions());
       this.broken({
         result: 'net_err',
         status: this.host.status,
@@ -53,6 +53,8 @@ export class StreamAnswerReader implements AnswerReader {
       });
       return true;
     }
+    // Only now: what a plugin throws before the first byte is an answer of its own.
+    if (first) this.host.commit(this.#commitOptions());
     if (out !== null) {
       if (this.#form.watches) for (const piece of [out].flat()) this.#form.sent(piece);
       return this.host.sink.write(out);
@@ -62,8 +64,9 @@ export class StreamAnswerReader implements AnswerReader {
   }
 
   end(): void {
+    const rest = this.#pipeline?.end();
     if (!this.host.committed) this.host.commit(this.#commitOptions());
-    this.host.sink.end(this.#pipeline?.end());
+    this.host.sink.end(rest);
     this.host.finish('ok');
   }
 

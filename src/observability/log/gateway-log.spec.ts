@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AttemptRecord } from '../../contracts/exchange.js';
+import { PluginMistake } from '../../common/errors/plugin-mistake.js';
 import { GatewayLog, shownTarget } from './gateway-log.js';
 import { createRootLogger, type LogFormat } from './root-logger.js';
 
@@ -165,6 +166,8 @@ describe('GatewayLog', () => {
     const { log, lines, last } = setUp();
     log.unexpected('r', 'an attempt', new TypeError('the prompt of a client'));
     log.pluginFailed('r', 'audit', 'onRequest', new Error('the prompt of a client'));
+    log.pluginFailed('r', 'audit', 'observe', new PluginMistake('observe returned nothing'));
+    expect(last()['msg']).toContain('plugin audit failed in observe: observe returned nothing');
     log.unexpected('r', 'an attempt', 'the prompt of a client');
     expect(lines.join('')).not.toContain('prompt');
     expect(last()['error']).toBe('string');

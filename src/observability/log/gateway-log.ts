@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { PluginMistake } from '../../common/errors/plugin-mistake.js';
 import { formatDuration } from '../../common/time/duration.js';
 import { printable } from '../../common/text/mask.js';
 import type { AttemptFailure, AttemptRecord, AttemptResult } from '../../contracts/exchange.js';
@@ -231,7 +232,7 @@ export class GatewayLog {
     const id = printable(plugin);
     this.logger.error(
       { request_id: requestId, plugin: id, hook, ...describeError(error) },
-      `plugin ${id} failed in ${hook}`,
+      `plugin ${id} failed in ${hook}${error instanceof PluginMistake ? `: ${error.message}` : ''}`,
     );
   }
 

@@ -1,0 +1,19 @@
+/** RFC 9110 §5.6.2. */
+export const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/;
+/** RFC 9110 §5.5, and what Node can write: a byte for each character. */
+export const NOT_IN_HEADER_VALUE = /[^\t\x20-\x7e\x80-\xff]/;
+
+/** These describe the connection or the body that we make; another value would break the message. */
+export const MADE_BY_US: ReadonlySet<string> = new Set([
+  'connection',
+  'content-encoding',
+  'content-length',
+  'expect',
+  'host',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
