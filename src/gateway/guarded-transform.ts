@@ -1,6 +1,7 @@
 import { pluginFailed } from '../common/errors/catalogue.js';
 import type { JsonDocument } from '../common/json/json-document.js';
 import type { SseEvent } from '../common/sse/sse-event.js';
+import { StreamLimitError } from '../common/sse/stream-limit.js';
 import type { StreamTransform } from '../contracts/stream.js';
 
 /** A transform whose throw is known as its own: noted by the plugin's name, then the answer is given up. */
@@ -31,7 +32,8 @@ export class GuardedTransform implements StreamTransform {
       work();
     } catch (error) {
       // Trap: a later transform's failure passes through the earlier ones, which called it.
-      if (error instanceof TransformFailure) throw error;
+      // And a stream that is too much is the upstream's fault, not the plugin's.
+      if (error instanceof TransformFailure || error instanceof StreamLimitError) throw error;
       this.note(error);
       throw new TransformFailure();
     }
