@@ -173,12 +173,24 @@ describe('CompletionJoiner', () => {
     expect(state('sorry', delta({ content: 'a' }))).toEqual([false, false, false]);
   });
 
-  it('joins so many choices and tool calls and no more', () => {
+  it('joins so many choices, members and tool calls and no more', () => {
     const many = (count: number): unknown[] =>
       Array.from({ length: count }, (_, i) => delta({ content: 'a' }, {}, i));
     const joined = join(...many(CHOICE_LIMIT)) as { choices: unknown[] };
     expect(joined.choices).toHaveLength(CHOICE_LIMIT);
     expect(() => join(...many(CHOICE_LIMIT + 1))).toThrow(StreamLimitError);
+    const named = (i: number): object => ({ [`k${i}`]: 1 });
+    for (const at of [
+      (i: number) => delta(named(i)),
+      (i: number) => delta({}, named(i)),
+      (i: number) => delta({}, { logprobs: { [`k${i}`]: [] } }),
+      (i: number) => named(i),
+    ]) {
+      expect(() => join(...Array.from({ length: CHOICE_LIMIT - 10 }, (_, i) => at(i)))).not.toThrow();
+      expect(() => join(...Array.from({ length: CHOICE_LIMIT + 1 }, (_, i) => at(i)))).toThrow(
+        StreamLimitError,
+      );
+    }
     const call = (index: number): unknown => delta({ tool_calls: [{ index, id: `c${index}` }] });
     const calls = Array.from({ length: CHOICE_LIMIT + 1 }, (_, i) => call(i));
     expect(() => join(...calls.slice(1))).not.toThrow();

@@ -22,7 +22,7 @@ export class CompletionJoiner {
 
   /**
    * Events that are no JSON object (comments, `[DONE]`) are passed over.
-   * @throws StreamLimitError where the answer has too many choices, or tool calls
+   * @throws StreamLimitError where the answer has too many choices, tool calls or members
    */
   push(event: SseEvent): void {
     const chunk = event.json;
@@ -37,7 +37,10 @@ export class CompletionJoiner {
       const value = chunk.raw(key);
       if (value === undefined || isNothing(value)) continue;
       if (key === 'usage') this.#usage = value;
-      else if (!OWN_KEYS.has(key) && !this.#top.has(key)) this.#top.set(key, value);
+      else if (!OWN_KEYS.has(key) && !this.#top.has(key)) {
+        checkRoom(this.#top, 'members');
+        this.#top.set(key, value);
+      }
     }
     this.#pushChoices(chunk);
   }
