@@ -3,8 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { JsonDocument } from '../common/json/json-document.js';
 import { append, TagScanner, type TextPiece } from '../common/text/tag-scanner.js';
 import { SseDecoder } from '../common/sse/sse-decoder.js';
-import { SseEvent } from '../common/sse/sse-event.js';
-import { CHOICE_LIMIT, StreamLimitError } from '../common/sse/stream-limit.js';
+import type { SseEvent } from '../common/sse/sse-event.js';
 import { ThinkTagTransform } from './think-tag.transform.js';
 
 interface Delta {
@@ -86,74 +85,6 @@ function reference(text: string): TextPiece[] {
 }
 
 const role = chunk({ role: 'assistant', content: '' });
-
-/** One text held back for each choice, until the transform will take no more. */
-function holdMany(choices: number, top: object = {}): { transform: ThinkTagTransform; taken: number } {
-  const transform = new ThinkTagTransform('split');
-  for (let i = 0; i < choices; i++) {
-    try {
-      feed(transform, new SseEvent(Buffer.from(chunk({ content: '<th' }, i, {}, top))), () => {});
-    } catch (error) {
-      expect(error).toBeInstanceOf(StreamLimitError);
-      return { transform, taken: i };
-    }
-  }
-  return { transform, taken: choices };
-}
-
-function flushed(transform: ThinkTagTransform): string {
-  let text = '';
-  transform.flush((event) => (text += event.raw.toString()));
-  return text;
-}
-
-describe('ThinkTagTransform, its bounds', () => {
-  it('keeps the state of so many choices and no more, and loses nothing of them', () => {
-    const { transform, taken } = holdMany(3 * CHOICE_LIMIT);
-    expect(taken).toBe(CHOICE_LIMIT);
-    const chunks = chunksOf(flushed(transform));
-    expect(chunks.map(({ choices }) => choices[0]?.index)).toEqual(
-      Array.from({ length: CHOICE_LIMIT }, (_, i) => i),
-    );
-    expect(chunks.every(({ choices }) => choices[0]?.delta.content === '<th')).toBe(true);
-    expect(flushed(transform)).toBe('');
-  });
-
-  it('takes choices without tags beyond that: nothing is kept of them', () => {
-    const stream = Array.from({ length: 3 * CHOICE_LIMIT }, (_, i) => content('a', i)).join('') + DONE;
-    expect(send(stream)).toBe(stream);
-  });
-
-  it('keeps no more than one large event may have of what stands around the held texts', () => {
-    const { transform, taken } = holdMany(CHOICE_LIMIT, { id: 'x'.repeat(1024 * 1024) });
-    expect(taken).toBe(15);
-    expect(flushed(transform).length).toBeLessThan(17 * 1024 * 1024);
-  });
-
-  it('frees what it kept when the text goes on', () => {
-    const transform = new ThinkTagTransform('split');
-    const top = { id: 'x'.repeat(1024 * 1024) };
-    let sent = 0;
-    for (let i = 0; i < 40; i++)
-      for (const text of ['<th', 'at'])
-        feed(transform, new SseEvent(Buffer.from(chunk({ content: text }, 0, {}, top))), () => sent++);
-    expect(sent).toBe(40);
-  });
-
-  it('takes no event apart into a multiple of itself', () => {
-    const top = { id: 'x'.repeat(1024 * 1024) };
-    const event = new SseEvent(Buffer.from(chunk({ content: '<think>a</think>b'.repeat(100) }, 0, {}, top)));
-    expect(() => new ThinkTagTransform('split').push(event, () => {})).toThrow(StreamLimitError);
-  });
-
-  it('keeps the further lines of an event around what it held of it', () => {
-    const frameBefore = `: note\nevent: message\nid: 7\n${content('x <thi').slice(0, -1)}retry: 5\n\n`;
-    const sent = send(frameBefore);
-    expect(sent).toContain(': note\nevent: message\nid: 7\ndata: {"id":"c1"');
-    expect(sent.match(/retry: 5\n\n/g)).toHaveLength(2);
-    expect(sent.match(/"content":"[^"]*"/g)).toEqual(['"content":"x "', '"content":"<thi"']);
-  });
-});
 
 describe('ThinkTagTransform on streams', () => {
   it('reads the same at every cut between two events and between two chunks', () => {
