@@ -21,3 +21,9 @@ export interface AttemptOutcome {
   /** An error that may be sent to the client if nothing better comes. */
   readonly held?: HeldAnswer;
 }
+
+/** Of an answer that was given to the network, as far as that took it. */
+export function resultGiven(result: 'ok' | '4xx', refused: 'client_gone' | Error | null): AttemptResult {
+  if (refused === null) return result;
+  return refused === 'client_gone' ? 'cancelled' : 'net_err';
+}

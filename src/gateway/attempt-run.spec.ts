@@ -176,6 +176,23 @@ describe('AttemptRun, the table of results', () => {
   });
 });
 
+describe('AttemptRun, an answer that could not be written', () => {
+  it.each<[string, 'client_gone' | Error, string, number]>([
+    ['the client is gone', 'client_gone', 'cancelled', 0],
+    ['the network refused it', new Error('EINVAL'), 'net_err', 1],
+  ])('is never ok: %s', async (_name, refused, result, crashes) => {
+    for (const script of [
+      (_: unknown, a: Parameters<Script>[1]) => a.sse(stream),
+      (_: unknown, a: Parameters<Script>[1]) => a.json(200, json),
+    ]) {
+      const run = start(script, { stream: true });
+      run.sink.refused = refused;
+      expect(await within(run.outcome, 'the outcome')).toMatchObject({ result, answered: true });
+      expect(run.crashes).toHaveLength(crashes);
+    }
+  });
+});
+
 describe('AttemptRun, the commit', () => {
   it('sends the head of a stream with its first body byte, not before', async () => {
     const hold = gate();

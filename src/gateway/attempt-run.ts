@@ -11,7 +11,7 @@ import type { TransportFailure } from '../upstreams/transport-failure.js';
 import type { AnswerHost, AnswerReader, CommitOptions } from './answer/answer-reader.js';
 import { chooseReader } from './answer/choose-reader.js';
 import { answerHeaders } from './answer-headers.js';
-import type { AttemptOutcome } from './attempt-outcome.js';
+import { type AttemptOutcome, resultGiven } from './attempt-outcome.js';
 import { AttemptTimers, type TimeOver, type TimerOwner } from './attempt-timers.js';
 import type { RelayedAnswer } from './continuation/relayed-answer.js';
 import { continuationOf } from './continuation/continuation-of.js';
@@ -243,12 +243,12 @@ export class AttemptRun implements AnswerListener, AnswerHost, TimerOwner {
   }
 
   finish(result: 'ok' | '4xx'): void {
+    const { refused } = this.sink;
+    if (refused instanceof Error) this.dependencies.onCrash(this.exchange, refused);
     if (this.#failures?.seen === true) {
       const failure: AttemptFailure = { result: '5xx', status: this.status, reason: 'sent an error event' };
       this.#end({ result: '5xx', failure, answered: true, status: this.status });
-      return;
-    }
-    this.#end({ result, answered: true, status: this.status });
+    } else this.#end({ result: resultGiven(result, refused), answered: true, status: this.status });
   }
 
   fail(failure: AttemptFailure, passable?: PassableAnswer): void {

@@ -1,5 +1,6 @@
 import type { JsonArray, JsonDocument } from '../common/json/json-document.js';
 import { encodeJson } from '../common/json/json-encode.js';
+import { checkRoom } from '../common/sse/stream-limit.js';
 import { isNothing } from '../common/json/raw-value.js';
 import { MessageJoiner } from './message-joiner.js';
 
@@ -25,7 +26,9 @@ export class ChoiceJoiner {
     this.#pushLogprobs(choice.object('logprobs'));
     for (const key of choice.keys()) {
       const value = choice.raw(key);
-      if (value !== undefined && !isNothing(value) && !JOINED_KEYS.has(key)) this.#members.set(key, value);
+      if (value === undefined || isNothing(value) || JOINED_KEYS.has(key)) continue;
+      if (!this.#members.has(key)) checkRoom(this.#members, 'members');
+      this.#members.set(key, value);
     }
   }
 
@@ -47,7 +50,10 @@ export class ChoiceJoiner {
       const items: JsonArray | undefined = logprobs?.array(key);
       if (items === undefined) continue;
       let list = this.#logprobs.get(key);
-      if (list === undefined) this.#logprobs.set(key, (list = []));
+      if (list === undefined) {
+        checkRoom(this.#logprobs, 'members');
+        this.#logprobs.set(key, (list = []));
+      }
       for (let i = 0; i < items.length; i++) list.push(items.raw(i) ?? NULL);
     }
   }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { SseEvent } from '../common/sse/sse-event.js';
+import { CHOICE_LIMIT, StreamLimitError } from '../common/sse/stream-limit.js';
 import { CompletionJoiner } from './completion-joiner.js';
 
 function joiner(chunks: readonly unknown[]): CompletionJoiner {
@@ -170,5 +171,29 @@ describe('CompletionJoiner', () => {
     expect(state('[DONE]')).toEqual([false, false, false]);
     expect(state('sorry', '[DONE]')).toEqual([false, false, true]);
     expect(state('sorry', delta({ content: 'a' }))).toEqual([false, false, false]);
+  });
+
+  it('joins so many choices, members and tool calls and no more', () => {
+    const many = (count: number): unknown[] =>
+      Array.from({ length: count }, (_, i) => delta({ content: 'a' }, {}, i));
+    const joined = join(...many(CHOICE_LIMIT)) as { choices: unknown[] };
+    expect(joined.choices).toHaveLength(CHOICE_LIMIT);
+    expect(() => join(...many(CHOICE_LIMIT + 1))).toThrow(StreamLimitError);
+    const named = (i: number): object => ({ [`k${i}`]: 1 });
+    for (const at of [
+      (i: number) => delta(named(i)),
+      (i: number) => delta({}, named(i)),
+      (i: number) => delta({}, { logprobs: { [`k${i}`]: [] } }),
+      (i: number) => named(i),
+    ]) {
+      expect(() => join(...Array.from({ length: CHOICE_LIMIT - 10 }, (_, i) => at(i)))).not.toThrow();
+      expect(() => join(...Array.from({ length: CHOICE_LIMIT + 1 }, (_, i) => at(i)))).toThrow(
+        StreamLimitError,
+      );
+    }
+    const call = (index: number): unknown => delta({ tool_calls: [{ index, id: `c${index}` }] });
+    const calls = Array.from({ length: CHOICE_LIMIT + 1 }, (_, i) => call(i));
+    expect(() => join(...calls.slice(1))).not.toThrow();
+    expect(() => join(...calls)).toThrow(StreamLimitError);
   });
 });

@@ -1,5 +1,6 @@
 import type { JsonDocument } from '../common/json/json-document.js';
 import type { SseEvent } from '../common/sse/sse-event.js';
+import { checkRoom } from '../common/sse/stream-limit.js';
 import { isNothing } from '../common/json/raw-value.js';
 import { ChoiceJoiner, objectOf } from './choice-joiner.js';
 
@@ -19,7 +20,10 @@ export class CompletionJoiner {
   #unreadable = false;
   #errorSeen = false;
 
-  /** Events that are no JSON object (comments, `[DONE]`) are passed over. */
+  /**
+   * Events that are no JSON object (comments, `[DONE]`) are passed over.
+   * @throws StreamLimitError where the answer has too many choices, tool calls or members
+   */
   push(event: SseEvent): void {
     const chunk = event.json;
     if (chunk === undefined) {
@@ -33,7 +37,10 @@ export class CompletionJoiner {
       const value = chunk.raw(key);
       if (value === undefined || isNothing(value)) continue;
       if (key === 'usage') this.#usage = value;
-      else if (!OWN_KEYS.has(key) && !this.#top.has(key)) this.#top.set(key, value);
+      else if (!OWN_KEYS.has(key) && !this.#top.has(key)) {
+        checkRoom(this.#top, 'members');
+        this.#top.set(key, value);
+      }
     }
     this.#pushChoices(chunk);
   }
@@ -85,7 +92,10 @@ export class CompletionJoiner {
       const index = choice.get('index');
       const key = typeof index === 'number' && Number.isInteger(index) ? index : 0;
       let joiner = this.#choices.get(key);
-      if (joiner === undefined) this.#choices.set(key, (joiner = new ChoiceJoiner(key)));
+      if (joiner === undefined) {
+        checkRoom(this.#choices, 'choices');
+        this.#choices.set(key, (joiner = new ChoiceJoiner(key)));
+      }
       joiner.push(choice);
     }
   }

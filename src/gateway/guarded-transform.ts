@@ -1,6 +1,7 @@
 import { pluginFailed } from '../common/errors/catalogue.js';
 import type { JsonDocument } from '../common/json/json-document.js';
 import type { SseEvent } from '../common/sse/sse-event.js';
+import { StreamLimitError } from '../common/sse/stream-limit.js';
 import type { StreamTransform } from '../contracts/stream.js';
 import { needlesOf, refusePromise } from './plugin-returns.js';
 
@@ -47,9 +48,10 @@ export class GuardedTransform implements StreamTransform {
     }
   }
 
-  #failure(error: unknown): TransformFailure {
-    // Trap: a later transform's failure passes through the earlier ones, which called it.
-    if (error instanceof TransformFailure) return error;
+  #failure(error: unknown): TransformFailure | StreamLimitError {
+    // Trap: a later transform's failure passes through the earlier ones, which called it. And a stream that is too much is
+    // the upstream's fault, not the plugin's.
+    if (error instanceof TransformFailure || error instanceof StreamLimitError) return error;
     if (!this.#failed) this.note(error);
     this.#failed = true;
     return new TransformFailure();

@@ -1,4 +1,5 @@
 import type { JsonDocument } from '../common/json/json-document.js';
+import { checkRoom } from '../common/sse/stream-limit.js';
 import { accumulate, blank, NAMES, type Fields } from './accumulate.js';
 import { ToolCallJoiner } from './tool-call-joiner.js';
 
@@ -18,7 +19,10 @@ export class MessageJoiner {
     for (const key of delta.keys()) {
       const value = delta.get(key);
       if (value === undefined || value === null) continue;
-      this.#keys.add(key);
+      if (!this.#keys.has(key)) {
+        checkRoom(this.#keys, 'members');
+        this.#keys.add(key);
+      }
       if (key === 'tool_calls' && Array.isArray(value)) this.#toolCalls.push(value);
       else if (typeof value === 'string' && !NAMES.has(key)) pieces(this.#texts, key).push(value);
       else if (Array.isArray(value)) append(pieces(this.#lists, key), value);

@@ -17,6 +17,8 @@ export interface ResponseSink {
   endInterrupted(bytes: Buffer): void;
   /** Breaks the connection, so that nobody takes what came for a whole answer. */
   cut(cause: BreakCause): void;
+  /** Why the network does not take what was given; null as far as nothing is known of it. */
+  readonly refused: 'client_gone' | Error | null;
   /** An answer of our own; only before a head was sent. */
   error(error: GatewayError, headers: string[]): void;
   set onDrain(listener: (() => void) | null);

@@ -68,7 +68,7 @@ export class StreamPipeline {
 
   /**
    * What to send now for this chunk; `null` = nothing yet. Without transforms it is the very chunk.
-   * @throws SseEventTooLargeError where an event that must be read is too large
+   * @throws StreamLimitError where what must be read is more than may be held: too large an event, too many choices
    */
   push(chunk: Buffer): Buffer | readonly Buffer[] | null {
     if (this.#transforms.length === 0) {
@@ -87,7 +87,10 @@ export class StreamPipeline {
     return this.#output.take();
   }
 
-  /** The answer is over. When it broke (`broken`), an event that never became whole is not sent. */
+  /**
+   * The answer is over. When it broke (`broken`), an event that never became whole is not sent.
+   * @throws StreamLimitError as `push` does; not when it broke
+   */
   end(broken = false): readonly Buffer[] {
     if (!broken) this.#decoder.end(this.#stages[0]!);
     if (this.#guarded > 0) this.#finish();

@@ -1,3 +1,4 @@
+import { checkRoom } from '../common/sse/stream-limit.js';
 import { accumulate, blank, isFields, type Fields } from './accumulate.js';
 
 interface ToolCall {
@@ -58,6 +59,7 @@ export class ToolCallJoiner {
     const there = index === undefined ? this.#without(id) : this.#byIndex.get(index);
     if (there !== undefined && !(id !== '' && there.id !== '' && there.id !== id && name !== ''))
       return there;
+    checkRoom({ size: this.#calls.length }, 'tool calls');
     const call: ToolCall = {
       fields: blank(),
       id: '',

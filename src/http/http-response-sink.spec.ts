@@ -60,6 +60,27 @@ describe('HttpResponseSink', () => {
     expect(answer.header('x-request-id')).toBe('r1');
   });
 
+  it('sends a million pieces that come at once', async () => {
+    const { sink, answer } = await one();
+    sink.head(200, []);
+    sink.write(Array.from({ length: 400_000 }, () => Buffer.from('x')));
+    sink.end(Array.from({ length: 600_000 }, () => Buffer.from('y')));
+    expect(sink.refused).toBeNull();
+    await answer.end();
+    expect([answer.size, answer.ending]).toEqual([1_000_000, 'complete']);
+  });
+
+  it('knows at once that the network takes nothing of an answer', async () => {
+    const { sink } = await one();
+    const response = responses[0] as ServerResponse;
+    sink.head(200, []);
+    sink.write(Buffer.from('a'));
+    // More pieces than a socket takes at once.
+    for (let i = 0; i < 400_000; i++) response.write('x');
+    sink.end(Buffer.from('z'));
+    expect(sink.refused).toMatchObject({ code: 'EINVAL' });
+  });
+
   it('ends an interrupted answer with its last bytes, then the connection', async () => {
     const { sink, answer } = await one();
     sink.head(200, ['content-type', 'text/event-stream']);

@@ -2,7 +2,10 @@ import type { ServerResponse } from 'node:http';
 import type { GatewayError } from '../common/errors/gateway-error.js';
 import type { ResponseSink } from '../gateway/response-sink.js';
 import { type Answering, sendError } from './error-response.js';
+import { gathered } from './gathered.js';
 
+/** What a socket says whose other end is not there any more. */
+const GONE: ReadonlySet<unknown> = new Set(['EPIPE', 'ECONNRESET', 'ECONNABORTED', 'ETIMEDOUT']);
 /** Above this the copy costs more than it saves. */
 const ONE_PIECE_BYTES = 4096;
 
@@ -19,6 +22,12 @@ export class HttpResponseSink implements ResponseSink {
     private readonly response: ServerResponse,
     private readonly answering: Answering,
   ) {}
+
+  /** Trap: a write that fails at once is told to listeners later only, but the socket knows it by then. */
+  get refused(): 'client_gone' | Error | null {
+    const { errored } = this.response.req.socket;
+    return errored !== null && 'code' in errored && GONE.has(errored.code) ? 'client_gone' : errored;
+  }
 
   set onDrain(listener: (() => void) | null) {
     this.#drainListener = listener;
@@ -44,7 +53,7 @@ export class HttpResponseSink implements ResponseSink {
       // Trap: not corked. A corked write says "wait", and when the uncorking then empties everything at once no
       // drain ever follows, so the answer would stand still for good.
       more = true;
-      for (const part of bytes) more = response.write(part);
+      for (const part of gathered(bytes)) more = response.write(part);
     }
     if (!more) this.#listen();
     return more;

@@ -1,4 +1,3 @@
-import type { SseEvent } from '../common/sse/sse-event.js';
 import { append, TagScanner, type TextPiece } from '../common/text/tag-scanner.js';
 import { EMPTY_STRING, jsonText, mayHoldTag } from './json-text.js';
 
@@ -24,14 +23,22 @@ export class ChoiceSplitter {
   readonly #scanner = new TagScanner();
   /** The first `role` has passed. */
   roleSeen = false;
-  /** The last event of this choice, kept while text of it is held back. */
-  lastEvent: SseEvent | null = null;
+  /** What an event of its own needs of the last one of this choice (see `frameOf`); null while nothing is held back. */
+  frame: string | null = null;
+  /** Trap: texts, not buffers: a few bytes of a small buffer keep a whole pool of them in memory. */
+  readonly #index: string | undefined;
 
+  /** @param index as in the events; undefined where they name none */
   constructor(
-    /** As in the events; undefined where they name none. */
-    readonly index: Buffer | undefined,
+    index: Buffer | undefined,
     private readonly strip: boolean,
-  ) {}
+  ) {
+    this.#index = index?.toString('latin1');
+  }
+
+  get index(): Buffer | undefined {
+    return this.#index === undefined ? undefined : Buffer.from(this.#index, 'latin1');
+  }
 
   /** Every event matters: inside a thought, or with text held back. */
   get busy(): boolean {

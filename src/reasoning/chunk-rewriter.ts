@@ -1,5 +1,7 @@
 import type { JsonDocument } from '../common/json/json-document.js';
-import type { SseEvent } from '../common/sse/sse-event.js';
+import { EVENT_LIMIT_BYTES } from '../common/sse/sse-decoder.js';
+import { SseEvent } from '../common/sse/sse-event.js';
+import { StreamLimitError } from '../common/sse/stream-limit.js';
 import { isEmptyValue, isJsonString, isNothing } from '../common/json/raw-value.js';
 import type { ThinkPiece } from './choice-splitter.js';
 import { EMPTY_STRING, joinJsonTexts } from './json-text.js';
@@ -12,16 +14,29 @@ const REASONING = 'reasoning_content';
 
 type Member = readonly [key: string, value: Buffer];
 
+/**
+ * What the events of one event may be together: its identity stands in each of them, so that a large one could be sent
+ * a hundred thousand times.
+ */
+const OUTPUT_LIMIT_BYTES = 4 * EVENT_LIMIT_BYTES;
+
+/** Which answer an event belongs to, and what stands around its data: all that {@link ownEvent} takes of it, as bytes. */
+export function frameOf(event: SseEvent): string {
+  const { parts, separator } = identityOf(event);
+  return event
+    .withData([...parts, Buffer.from(separator === '{' ? '{}' : '}')])
+    .withoutByteOrderMark()
+    .raw.toString('latin1');
+}
+
+export function eventOfFrame(frame: string): SseEvent {
+  return new SseEvent(Buffer.from(frame, 'latin1'));
+}
+
 /** An event like this one that carries nothing but these members of one choice's delta. */
 export function ownEvent(like: SseEvent, index: Buffer | undefined, members: readonly Member[]): SseEvent {
-  const parts: Buffer[] = [];
-  let separator = '{';
-  for (const key of IDENTITY) {
-    const value = like.json?.raw(key);
-    if (value === undefined) continue;
-    parts.push(Buffer.from(`${separator}"${key}":`), value);
-    separator = ',';
-  }
+  const { parts, separator: behind } = identityOf(like);
+  let separator = behind;
   parts.push(Buffer.from(`${separator}"choices":[{`));
   if (index !== undefined) parts.push(Buffer.from('"index":'), index, Buffer.from(','));
   parts.push(Buffer.from('"delta":'));
@@ -34,6 +49,18 @@ export function ownEvent(like: SseEvent, index: Buffer | undefined, members: rea
   return like.withData(parts);
 }
 
+function identityOf(event: SseEvent): { parts: Buffer[]; separator: string } {
+  const parts: Buffer[] = [];
+  let separator = '{';
+  for (const key of IDENTITY) {
+    const value = event.json?.raw(key);
+    if (value === undefined) continue;
+    parts.push(Buffer.from(`${separator}"${key}":`), value);
+    separator = ',';
+  }
+  return { parts, separator };
+}
+
 export const memberOf = (piece: ThinkPiece): Member => [piece.thought ? REASONING : 'content', piece.value];
 
 /**
@@ -43,12 +70,13 @@ export const memberOf = (piece: ThinkPiece): Member => [piece.thought ? REASONIN
 export class ChunkRewriter {
   readonly #before: SseEvent[] = [];
   #document: JsonDocument | null = null;
+  #bytes = 0;
 
   constructor(private readonly event: SseEvent) {}
 
   /** Text that stands before what this event carries. */
   insert(index: Buffer | undefined, pieces: readonly ThinkPiece[]): void {
-    for (const piece of pieces) this.#before.push(ownEvent(this.event, index, [memberOf(piece)]));
+    for (const piece of pieces) this.#own(index, [memberOf(piece)]);
   }
 
   /** Puts the pieces in the place of a delta's content: the last one stays in this event, the others go before it. */
@@ -68,13 +96,21 @@ export class ChunkRewriter {
     const own = rideAlong === undefined ? pieces : pieces.slice(0, -1);
     for (const [i, piece] of own.entries()) {
       const members = i === 0 ? takeFromDelta(delta, piece, firstRole) : [memberOf(piece)];
-      this.#before.push(ownEvent(this.event, index, members));
+      this.#own(index, members);
     }
     if (rideAlong?.thought === true) {
       const mine = delta.raw(REASONING);
       delta.setRaw(REASONING, isJsonString(mine) ? joinJsonTexts(mine, rideAlong.value) : rideAlong.value);
       delta.delete('content');
     } else delta.setRaw('content', rideAlong?.value ?? EMPTY_STRING);
+  }
+
+  #own(index: Buffer | undefined, members: readonly Member[]): void {
+    const event = ownEvent(this.event, index, members);
+    this.#bytes += event.raw.length;
+    if (this.#bytes > OUTPUT_LIMIT_BYTES)
+      throw new StreamLimitError('an event of the stream is too large when its thoughts are taken apart');
+    this.#before.push(event);
   }
 
   /** @param keepsRole the event holds the first role of a choice and is sent whatever else became of it */

@@ -1,10 +1,12 @@
 import type { JsonArray, JsonDocument } from '../common/json/json-document.js';
 import { isDone } from '../common/sse/done-event.js';
+import { EVENT_LIMIT_BYTES } from '../common/sse/sse-decoder.js';
 import type { SseEvent } from '../common/sse/sse-event.js';
+import { checkRoom, StreamLimitError } from '../common/sse/stream-limit.js';
 import type { StreamTransform } from '../contracts/stream.js';
 import { isEmptyValue, isJsonString, isNothing } from '../common/json/raw-value.js';
 import { ChoiceSplitter } from './choice-splitter.js';
-import { carriesMore, ChunkRewriter, memberOf, ownEvent } from './chunk-rewriter.js';
+import { carriesMore, ChunkRewriter, eventOfFrame, frameOf, memberOf, ownEvent } from './chunk-rewriter.js';
 import { mayHoldTag } from './json-text.js';
 import { ThoughtTemplate } from './thought-template.js';
 import { splitAnswer } from './whole-answer.js';
@@ -26,6 +28,10 @@ export class ThinkTagTransform implements StreamTransform {
   readonly #choices = new Map<number, ChoiceSplitter>();
   /** Choices for which every event matters. Counted, so that many choices cost nothing per event. */
   #busy = 0;
+  /** What all choices keep beside a handful of characters: their indexes and frames, as if no two shared one. */
+  #keptBytes = 0;
+  /** The last one that was kept; most are alike. */
+  #frame = '';
   #roleSeen = false;
   #template: { readonly choice: ChoiceSplitter; readonly thought: ThoughtTemplate } | null = null;
 
@@ -52,12 +58,11 @@ export class ThinkTagTransform implements StreamTransform {
 
   flush(emit: (event: SseEvent) => void): void {
     for (const [, choice] of [...this.#choices].sort(([one], [other]) => one - other)) {
-      const last = choice.lastEvent;
-      if (last === null) continue;
+      if (choice.frame === null) continue;
+      const like = eventOfFrame(choice.frame);
       const pieces = this.#counting(choice, () => choice.flush());
-      choice.lastEvent = null;
-      for (const piece of pieces)
-        emit(ownEvent(last, choice.index, [memberOf(piece)]).withoutByteOrderMark());
+      this.#keepFrame(choice, null);
+      for (const piece of pieces) emit(ownEvent(like, choice.index, [memberOf(piece)]));
     }
   }
 
@@ -101,7 +106,7 @@ export class ThinkTagTransform implements StreamTransform {
     }
     // Content that could not be read, or none: what is held goes before.
     if (ending && state.holds) rewriter.insert(state.index, state.flush());
-    state.lastEvent = state.holds ? event : null;
+    this.#keepFrame(state, state.holds ? event : null);
     return roleStays;
   }
 
@@ -128,11 +133,30 @@ export class ThinkTagTransform implements StreamTransform {
     const key = Number.isInteger(number) ? number : 0;
     let state = this.#choices.get(key);
     if (state === undefined) {
-      // A copy: the bytes of a chunk must not stay in memory for the sake of a number.
-      state = new ChoiceSplitter(index === undefined ? undefined : Buffer.from(index), this.#strip);
+      checkRoom(this.#choices, 'choices');
+      this.#keep(index?.length ?? 0);
+      state = new ChoiceSplitter(index, this.#strip);
       this.#choices.set(key, state);
     }
     return state;
+  }
+
+  /** Of the last event of a choice, while text of it is held back. */
+  #keepFrame(choice: ChoiceSplitter, event: SseEvent | null): void {
+    if (choice.frame === null && event === null) return;
+    this.#keptBytes -= choice.frame?.length ?? 0;
+    choice.frame = null;
+    if (event === null) return;
+    const frame = frameOf(event);
+    if (frame !== this.#frame) this.#frame = frame;
+    this.#keep(frame.length);
+    choice.frame = this.#frame;
+  }
+
+  #keep(bytes: number): void {
+    if (this.#keptBytes + bytes > EVENT_LIMIT_BYTES)
+      throw new StreamLimitError('the choices of the stream are too large');
+    this.#keptBytes += bytes;
   }
 
   #counting<T>(choice: ChoiceSplitter, work: () => T): T {

@@ -31,6 +31,62 @@ interface Choice {
 const choicesOf = (text: string): Choice[] =>
   parseSse(text).flatMap(({ json }) => (json?.['choices'] ?? []) as Choice[]);
 
+describe('the choices of one answer', () => {
+  const held = Array.from({ length: 3000 }, (_, i) => event(chunk({ index: i, delta: { content: '<' } })));
+
+  it('are bounded in a stream: more of them are a break, and what was held comes first', async () => {
+    const set = await stage(split);
+    set.a.next((_request, answer) => answer.sse([held.join(''), DONE]));
+    const answer = await set.stream().end();
+    expect(choicesOf(answer.text).map(({ index }) => index)).toEqual(
+      Array.from({ length: 1024 }, (_, i) => i),
+    );
+    expect(answer.events.at(-1)?.json).toMatchObject({ error: { code: 'upstream_stream_interrupted' } });
+    expect(answer.text).not.toContain('[DONE]');
+    const metrics = await set.gateway.metrics();
+    expect(metrics.sum('llm_proxy_requests_total', { upstream: 'a', result: 'net_err' })).toBe(1);
+    expect(metrics.sum('llm_proxy_requests_total', { upstream: 'a', result: 'ok' })).toBe(0);
+  });
+
+  it('are bounded also where the one too many comes at the very end, without a blank line', async () => {
+    const set = await stage(split);
+    set.a.next((_request, answer) => answer.sse([held.slice(0, 1025).join('').trimEnd()]));
+    const answer = await set.stream().end();
+    expect(answer.events.at(-1)?.json).toMatchObject({ error: { code: 'upstream_stream_interrupted' } });
+    const metrics = await set.gateway.metrics();
+    expect(metrics.sum('llm_proxy_requests_total', { upstream: 'a', result: 'net_err' })).toBe(1);
+  });
+
+  it('are bounded where a stream is joined: another upstream answers', async () => {
+    const set = await stage({ upstreams: 2 });
+    set.a.next((_request, answer) => answer.sse([held.join(''), DONE]));
+    set.b.next((_request, answer) => answer.json(200, completion('whole')));
+    const answer = await set.chat().end();
+    expect([answer.status, answer.header('x-llm-proxy-upstream')]).toEqual([200, 'b']);
+  });
+});
+
+describe('an answer that is nested too deeply to be read', () => {
+  const nest = (depth: number, end = '}') =>
+    `{"choices":[{"index":0,"message":{"content":"<think>a</think>b"}}],"deep":${'['.repeat(depth)}${']'.repeat(depth)}${end}`;
+
+  it('passes as it is', async () => {
+    for (const options of [split, {}]) {
+      const set = await stage(options);
+      set.a.next((_r, answer) => answer.json(200, nest(200_000)));
+      const answer = await set.chat().end();
+      expect([answer.status, answer.text === nest(200_000)]).toEqual([200, true]);
+    }
+  });
+
+  it('fails over where it is cut', async () => {
+    const set = await stage({ ...split, upstreams: 2 });
+    set.a.next((_r, answer) => answer.json(200, nest(200_000, '')));
+    set.b.next((_request, answer) => answer.json(200, completion('whole')));
+    expect((await set.chat().end()).header('x-llm-proxy-upstream')).toBe('b');
+  });
+});
+
 describe('think tags in a stream (spec 01 §7)', () => {
   const texts: [string, string, string][] = [
     ['<think>why</think>so', 'so', 'why'],

@@ -4,6 +4,7 @@ import type { ResponseSink } from '../../src/gateway/response-sink.js';
 /** Keeps what an exchange says to its client. `room` = how many writes are taken before a pause is asked for. */
 export class RecordingSink implements ResponseSink {
   rewrites = false;
+  refused: 'client_gone' | Error | null = null;
   onDrain: (() => void) | null = null;
   status = 0;
   headers: string[] = [];

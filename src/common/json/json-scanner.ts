@@ -1,6 +1,6 @@
 import type { ByteSource } from './byte-source.js';
 import { isScalar, isSpace } from './json-bytes.js';
-import { JsonSyntaxError } from './json-syntax-error.js';
+import { JsonLimitError, JsonSyntaxError } from './json-syntax-error.js';
 import { QuoteSearch } from './quote-search.js';
 
 // Not imported: a constant of another module is a load in the hot loops, one of this module is none (a fifth of the time).
@@ -185,7 +185,7 @@ export class JsonScanner {
       this.#fail('value expected', offset);
     }
     if (this.#opener === OPEN_ARRAY && this.table.length >= ITEM_LIMIT * 2)
-      this.#fail('too many items', offset);
+      this.#failLimit('too many items', offset);
     this.table.push(offset);
   }
 
@@ -257,7 +257,7 @@ export class JsonScanner {
         this.#inString = true;
         if (i < to) i = this.#scanString(chunk, i, to);
       } else if (kind === OPEN) {
-        if (depth === DEPTH_LIMIT) this.#fail('nested too deeply', base + i - 1);
+        if (depth === DEPTH_LIMIT) this.#failLimit('nested too deeply', base + i - 1);
         stack[depth++] = byte + 2;
       } else {
         if (stack[--depth] !== byte) this.#fail('brackets do not match', base + i - 1);
@@ -306,6 +306,11 @@ export class JsonScanner {
         return i;
       }
     }
+  }
+
+  #failLimit(reason: string, offset: number): never {
+    this.#state = FAILED;
+    throw new JsonLimitError(reason, offset);
   }
 
   #fail(reason: string, offset: number): never {

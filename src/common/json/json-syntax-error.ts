@@ -12,3 +12,6 @@ export class JsonSyntaxError extends Error {
     this.name = 'JsonSyntaxError';
   }
 }
+
+/** They may be JSON, but more deeply nested, or of more members, than is read here. */
+export class JsonLimitError extends JsonSyntaxError {}

@@ -1,5 +1,5 @@
 import { streamInterrupted } from '../../common/errors/error-form.js';
-import { SseEventTooLargeError } from '../../common/sse/sse-decoder.js';
+import { StreamLimitError } from '../../common/sse/stream-limit.js';
 import type { AttemptFailure } from '../../contracts/exchange.js';
 import type { RelayedAnswer } from '../continuation/relayed-answer.js';
 import type { SeamTransform } from '../continuation/seam.transform.js';
@@ -42,9 +42,8 @@ export class ContinuableReader implements AnswerReader {
     try {
       out = this.#pipeline.push(chunk);
     } catch (error) {
-      if (!(error instanceof SseEventTooLargeError)) throw error;
-      if (first) this.host.commit(this.#commitOptions());
-      this.broken(this.#failure('net_err', 'an event of the stream is too large'));
+      if (first && error instanceof StreamLimitError) this.host.commit(this.#commitOptions());
+      this.#tooMuch(error);
       return true;
     }
     // Only now: what a plugin throws before the first byte is an answer of its own.
@@ -58,7 +57,13 @@ export class ContinuableReader implements AnswerReader {
 
   end(): void {
     if (this.#over) return;
-    const rest = this.#pipeline.end();
+    let rest: readonly Buffer[];
+    try {
+      rest = this.#pipeline.end();
+    } catch (error) {
+      this.#tooMuch(error);
+      return;
+    }
     if (this.options.seam.errorSeen) {
       if (rest.length > 0) this.#write(rest);
       this.broken(this.#failure('5xx', 'sent an error event'));
@@ -117,6 +122,11 @@ export class ContinuableReader implements AnswerReader {
       this.options.answer.spoil();
     }
     return this.#pipeline.midEvent ? [...held, BLANK_LINE] : [...held];
+  }
+
+  #tooMuch(error: unknown): void {
+    if (!(error instanceof StreamLimitError)) throw error;
+    this.broken(this.#failure('net_err', error.reason));
   }
 
   #failure(result: '5xx' | 'net_err', reason: string): AttemptFailure {

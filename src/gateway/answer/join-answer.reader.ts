@@ -1,5 +1,6 @@
 import { JsonDocument } from '../../common/json/json-document.js';
 import { SseDecoder } from '../../common/sse/sse-decoder.js';
+import { StreamLimitError } from '../../common/sse/stream-limit.js';
 import type { AttemptFailure } from '../../contracts/exchange.js';
 import type { SseEvent } from '../../common/sse/sse-event.js';
 import { CompletionJoiner } from '../completion-joiner.js';
@@ -36,8 +37,8 @@ export class JoinAnswerReader implements AnswerReader {
     }
     try {
       this.#decoder.push(chunk, (event) => this.#joined(event));
-    } catch {
-      this.#fail('an event of the stream is too large');
+    } catch (error) {
+      this.#tooMuch(error);
     }
     return true;
   }
@@ -46,10 +47,15 @@ export class JoinAnswerReader implements AnswerReader {
     if (this.#over) return;
     // An event without its blank line may be whole; one that is half an object tells that the answer was cut.
     let cut = false;
-    this.#decoder.end((event) => {
-      cut = event.data?.startsWith('{') === true && event.json === undefined;
-      if (!cut) this.#joiner.push(event);
-    });
+    try {
+      this.#decoder.end((event) => {
+        cut = event.data?.startsWith('{') === true && event.json === undefined;
+        if (!cut) this.#joiner.push(event);
+      });
+    } catch (error) {
+      this.#tooMuch(error);
+      return;
+    }
     if (cut) {
       this.#fail('stream cut in the middle of an event');
       return;
@@ -90,6 +96,11 @@ export class JoinAnswerReader implements AnswerReader {
       this.host.tokenSeen();
     }
     this.#joiner.push(event);
+  }
+
+  #tooMuch(error: unknown): void {
+    if (!(error instanceof StreamLimitError)) throw error;
+    this.#fail(error.reason);
   }
 
   #fail(reason: string): void {

@@ -1,6 +1,7 @@
 import { endsWithConnection } from '../../common/http/response-headers.js';
 import { JsonDocument } from '../../common/json/json-document.js';
 import { JsonEnd } from '../../common/json/json-end.js';
+import { JsonLimitError, JsonSyntaxError } from '../../common/json/json-syntax-error.js';
 import type { AttemptFailure } from '../../contracts/exchange.js';
 import type { ErrorJudge } from './error-judge.js';
 import type { AnswerHost, AnswerReader, CommitOptions } from './answer-reader.js';
@@ -107,7 +108,12 @@ export class JsonAnswerReader implements AnswerReader {
   }
 
   #inspect(): void {
-    const document = JsonDocument.tryParse(this.#parts);
+    const document = documentOf(this.#parts);
+    if (document === 'beyond us') {
+      for (const part of this.#parts) this.host.piece(part);
+      this.#send(this.#parts, this.options.decoded);
+      return;
+    }
     if (document === undefined) {
       if (isJson(this.#parts)) this.#send(this.#parts, this.options.decoded);
       else
@@ -143,6 +149,19 @@ export class JsonAnswerReader implements AnswerReader {
 export function isErrorAnswer(document: JsonDocument): boolean {
   if (!document.has('error') || document.get('error') === null) return false;
   return !document.has('choices') || document.get('choices') === null;
+}
+
+/** `beyond us`: whole, as far as brackets tell, but too deep or of too many members to be read: it passes as it is. */
+function documentOf(parts: readonly Buffer[]): JsonDocument | 'beyond us' | undefined {
+  try {
+    return JsonDocument.parse(parts);
+  } catch (error) {
+    if (!(error instanceof JsonSyntaxError)) throw error;
+    if (!(error instanceof JsonLimitError)) return undefined;
+    const end = new JsonEnd();
+    for (const part of parts) end.push(part);
+    return end.reached ? 'beyond us' : undefined;
+  }
 }
 
 function isBlank(chunk: Buffer): boolean {

@@ -1,4 +1,4 @@
-import { SseEventTooLargeError } from '../../common/sse/sse-decoder.js';
+import { StreamLimitError } from '../../common/sse/stream-limit.js';
 import type { AttemptFailure } from '../../contracts/exchange.js';
 import type { StreamPipeline } from '../stream-pipeline.js';
 import type { AnswerHost, AnswerReader, CommitOptions } from './answer-reader.js';
@@ -44,13 +44,8 @@ export class StreamAnswerReader implements AnswerReader {
     try {
       out = this.#pipeline === null ? chunk : this.#pipeline.push(chunk);
     } catch (error) {
-      if (!(error instanceof SseEventTooLargeError)) throw error;
-      if (first) this.host.commit(this.#commitOptions());
-      this.broken({
-        result: 'net_err',
-        status: this.host.status,
-        reason: 'an event of the stream is too large',
-      });
+      if (first && error instanceof StreamLimitError) this.host.commit(this.#commitOptions());
+      this.#tooMuch(error);
       return true;
     }
     // Only now: what a plugin throws before the first byte is an answer of its own.
@@ -64,7 +59,13 @@ export class StreamAnswerReader implements AnswerReader {
   }
 
   end(): void {
-    const rest = this.#pipeline?.end();
+    let rest: readonly Buffer[] | undefined;
+    try {
+      rest = this.#pipeline?.end();
+    } catch (error) {
+      this.#tooMuch(error);
+      return;
+    }
     if (!this.host.committed) this.host.commit(this.#commitOptions());
     this.host.sink.end(rest);
     this.host.finish('ok');
@@ -78,6 +79,11 @@ export class StreamAnswerReader implements AnswerReader {
     if (this.options.opaque) this.host.sink.cut(this.host.breakCause);
     else this.host.sink.endInterrupted(this.#interruption());
     this.host.interrupted(failure, this.options.opaque ? 'content' : this.#tail.phase());
+  }
+
+  #tooMuch(error: unknown): void {
+    if (!(error instanceof StreamLimitError)) throw error;
+    this.broken({ result: 'net_err', status: this.host.status, reason: error.reason });
   }
 
   /** What was held back is true text of the upstream; then an open event is closed, then comes the error event. */

@@ -52,6 +52,30 @@ describe('a stream that another upstream continues', () => {
     expect(stream.last.verdicts).toEqual(['commit', 'ok']);
   });
 
+  it.each([
+    [1024, 'Hello '],
+    [1025, 'Hello Hel'],
+  ])('holds a bounded number of events behind what may be an echo: %i', (count, text) => {
+    const stream = begin();
+    stream.say([ROLE, delta('Hello ')], 'break');
+    const thoughts = Array.from({ length: count }, (_, i) => other({ reasoning_content: `t${i} ` }));
+    stream.say([other('Hel'), ...thoughts], 'break');
+    expect(stream.text()).toBe(text);
+  });
+
+  it('keeps a bounded text: what is longer is relayed, and not to be continued', () => {
+    const stream = begin();
+    const mebi = delta('x'.repeat(1024 * 1024));
+    stream.say(
+      Array.from({ length: 9 }, () => mebi),
+      'break',
+    );
+    expect(stream.last.verdicts).toEqual(['commit', 'interrupted net_err']);
+    expect(stream.text()).toHaveLength(9 * 1024 * 1024);
+    expect(stream.answer.text.length).toBeLessThanOrEqual(8 * 1024 * 1024);
+    expect(stream.answer.continuable).toBe(false);
+  });
+
   it('relays whole events only', () => {
     const stream = begin();
     const first = delta('a') + delta('lost').slice(0, -6);

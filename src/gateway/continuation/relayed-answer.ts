@@ -10,6 +10,8 @@ import { phaseOf } from '../answer/stream-tail.js';
 /** What makes all chunks one answer; each as the first upstream said it. */
 const IDENTITY_KEYS = ['id', 'created', 'model'] as const;
 const DONE = '[DONE]';
+/** Of text, in characters: a longer answer is given to the client all the same, but nobody can be asked to go on with it. */
+const TEXT_LIMIT = 8 * 1024 * 1024;
 /** Who begins these cannot be followed by somebody else. */
 const NOT_TO_BE_CONTINUED = Brings.toolCalls | Brings.other | Brings.finishReason;
 
@@ -127,7 +129,11 @@ export class RelayedAnswer {
     const text = delta.string('content');
     // Bytes that are no valid string reached the client all the same.
     if (text === undefined) this.#brings |= Brings.other;
-    else this.#text += text;
+    else if (this.#text.length + text.length <= TEXT_LIMIT) this.#text += text;
+    else {
+      this.#text = '';
+      this.spoil();
+    }
   }
 }
 

@@ -6,6 +6,9 @@ import { Brings, meaningOf } from '../answer/chunk-meaning.js';
 import { EchoFilter, type EchoVerdict } from './echo-filter.js';
 import type { RelayedAnswer } from './relayed-answer.js';
 
+/** What waits with a text that may be an echo is no more than this; the text itself is no longer than the echo. */
+const HELD_WITHOUT_TEXT = 1024;
+const HELD_LIMIT_BYTES = 16 * 1024 * 1024;
 /** Behind these no echo can follow. */
 const ENDS_TEXT = Brings.finishReason | Brings.toolCalls | Brings.other;
 
@@ -34,6 +37,8 @@ export class SeamTransform implements StreamTransform {
   readonly #continuing: boolean;
   #echo: EchoFilter | null;
   #held: Held[] = [];
+  #heldBytes = 0;
+  #heldWithoutText = 0;
 
   /** @param echoes texts that a continuation may begin with without being new */
   constructor(
@@ -92,8 +97,11 @@ export class SeamTransform implements StreamTransform {
     }
     const text = delta?.string('content') ?? '';
     this.#held.push({ event: own, text });
+    this.#heldBytes += own.raw.length;
+    if (text === '') this.#heldWithoutText++;
     if (text !== '' && this.#judged(this.#echo.push(text), emit)) return;
-    const ends = (brings & ENDS_TEXT) !== 0 || (usage && (choices?.length ?? 0) === 0);
+    const tooMuch = this.#heldWithoutText > HELD_WITHOUT_TEXT || this.#heldBytes > HELD_LIMIT_BYTES;
+    const ends = tooMuch || (brings & ENDS_TEXT) !== 0 || (usage && (choices?.length ?? 0) === 0);
     if (ends) this.#release(emit);
     else if (this.#held.every((held) => held.text === '')) this.#sendHeld(emit);
   }
@@ -115,12 +123,14 @@ export class SeamTransform implements StreamTransform {
       if (rest !== null) this.#send(rest, emit);
     }
     this.#held = [];
+    this.#heldBytes = this.#heldWithoutText = 0;
     return true;
   }
 
   #sendHeld(emit: Emit): void {
     for (const { event } of this.#held) this.#send(event, emit);
     this.#held = [];
+    this.#heldBytes = this.#heldWithoutText = 0;
   }
 
   #send(event: SseEvent, emit: Emit): void {

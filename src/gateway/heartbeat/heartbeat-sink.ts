@@ -47,6 +47,10 @@ export class HeartbeatSink implements ResponseSink {
     this.inner.onDrain = listener;
   }
 
+  get refused(): 'client_gone' | Error | null {
+    return this.inner.refused;
+  }
+
   head(status: number, headers: string[]): void {
     const stream = status < 300 && isEventStream(headers);
     if (this.#phase === 'silent') {
