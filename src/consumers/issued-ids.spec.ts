@@ -121,6 +121,55 @@ describe('IssuedIds', () => {
         ],
       },
     ],
+    [
+      {
+        input: [
+          {
+            type: 'local_shell_call',
+            id: 'lsh_9',
+            call_id: 'c',
+            action: {
+              type: 'exec',
+              command: ['ls'],
+              env: { container_id: 'x', file_id: 'y', file_ids: 'z' },
+            },
+          },
+        ],
+      },
+    ],
+    [
+      {
+        input: [
+          {
+            type: 'mcp_call',
+            id: 'mcp_9',
+            name: 'f',
+            arguments: '{}',
+            error: { type: 'tool_execution_error', content: [{ type: 'text', file_id: 'x' }] },
+          },
+        ],
+      },
+    ],
+    [{ input: [{ type: 'custom_tool_call', call_id: 'c', name: 'f', input: '{"file_id":"x"}' }] }],
+    [{ input: [{ type: 'mcp_approval_request', id: 'a', name: 'f', arguments: '{"container_id":"x"}' }] }],
+    [
+      {
+        input: [
+          { type: 'shell_call', call_id: 'c', action: { commands: ['ls'] }, environment: { type: 'local' } },
+        ],
+      },
+    ],
+    [
+      {
+        input: [
+          {
+            type: 'apply_patch_call',
+            call_id: 'c',
+            operation: { type: 'update_file', path: 'file_id', diff: 'x' },
+          },
+        ],
+      },
+    ],
     [{ input: [{ type: 'image_generation_call', id: 'ig_9', result: 'aGk=' }] }],
     [{ input: [{ type: 'message', id: 'msg_9', role: 'assistant', content: [] }] }],
     [{ input: [{ id: 'msg_9', role: 'assistant', content: '' }] }],

@@ -11,9 +11,9 @@ export interface NamedId {
 
 /** Fields that name a file or a container wherever they stand in items and tools. */
 const REFERENCES: ReadonlySet<string> = new Set(['file_id', 'file_ids', 'container_id']);
-/** What holds anything: schemas, notes of the client's own, and notes of an earlier answer that nobody looks up. */
+/** What holds anything: schemas, notes of the client's own, variables, and notes of an earlier answer that nobody looks up. */
 const FREE_FORM: ReadonlySet<string> = new Set([
-  'annotations', 'arguments', 'attributes', 'filters', 'headers', 'input_schema', 'metadata', 'output_schema', 'parameters',
+  'annotations', 'arguments', 'attributes', 'env', 'error', 'filters', 'headers', 'input_schema', 'metadata', 'output_schema', 'parameters',
   'results', 'schema',
 ]); // prettier-ignore
 /** Members that alone make no item. */

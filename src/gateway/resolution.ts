@@ -7,6 +7,7 @@ import {
   unsupportedProtocol,
 } from '../common/errors/access-errors.js';
 import {
+  invalidJson,
   missingModel,
   shuttingDown,
   unknownPath,
@@ -14,6 +15,7 @@ import {
   wrongMethod,
 } from '../common/errors/catalogue.js';
 import type { GatewayError } from '../common/errors/gateway-error.js';
+import { isJsonString, stringFault } from '../common/json/raw-value.js';
 import type { WallClock } from '../common/time/clock.js';
 import { mediaType } from '../common/http/media-type.js';
 import { printable } from '../common/text/mask.js';
@@ -189,7 +191,7 @@ export class Resolution {
   /** 404, the same for what is not there and for what this caller does not see. */
   #knownModel(exchange: GatewayExchange, sight: Sight | null): ModelRoute {
     const name = exchange.body.string('model');
-    if (name === undefined) throw missingModel();
+    if (name === undefined) throw noModel(exchange.body.raw('model'));
     exchange.requestedModel = name;
     exchange.sight = sight;
     const { caller } = exchange.input;
@@ -219,4 +221,9 @@ export class Resolution {
     if (only === null) throw pinned.notFound();
     return only;
   }
+}
+
+/** 400. Texts are only decoded where they are looked at: a broken one comes to light here. */
+function noModel(raw: Buffer | undefined): GatewayError {
+  return isJsonString(raw) ? invalidJson(`the value of "model" ${stringFault(raw)}`) : missingModel();
 }

@@ -101,6 +101,20 @@ describe('BodyReader', () => {
     expect(errorOf(await read(bytes, { coding }))).toBe(code);
   });
 
+  it.each([
+    ['gzip', gzipSync(text)],
+    ['deflate', deflateSync(text)],
+    ['deflate', deflateRawSync(text)],
+    ['br', brotliCompressSync(text)],
+    ['zstd', zstdCompressSync(text)],
+  ])('refuses what stands behind the end of the data: %s (%#)', async (coding, bytes) => {
+    for (const stray of [Buffer.from('stray'), Buffer.from('{"a":1}'), Buffer.alloc(5), Buffer.from('}')])
+      for (const size of [1, bytes.length, 1000])
+        expect(errorOf(await read(Buffer.concat([bytes, stray]), { coding, size }))).toBe(
+          '400 invalid_content_encoding',
+        );
+  });
+
   it.each(['', ' ', '{', '[]', '"x"', '1', 'null', '{"a":1}}', '{"a" 1}', '{"a":[}', 'data: x'])(
     'refuses %j as no JSON object',
     async (body) => {

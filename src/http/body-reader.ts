@@ -1,5 +1,4 @@
 import type { IncomingMessage } from 'node:http';
-import type { Transform } from 'node:stream';
 import {
   bodyTooLarge,
   invalidBodyCoding,
@@ -7,7 +6,7 @@ import {
   unsupportedCoding,
 } from '../common/errors/catalogue.js';
 import { GatewayError } from '../common/errors/gateway-error.js';
-import { canDecode, createDecoder } from '../common/http/content-coding.js';
+import { canDecode, createDecoder, type Decoder } from '../common/http/content-coding.js';
 import { JsonSyntaxError } from '../common/json/json-syntax-error.js';
 import type { BodyParts, RequestBody } from './request-body.js';
 
@@ -18,7 +17,7 @@ export type BodyResult = RequestBody | { readonly error: GatewayError };
  * read away, so that the client gets to read the answer. `done` is not called when the client leaves before the end.
  */
 export class BodyReader {
-  #decoder: Transform | null = null;
+  #decoder: Decoder | null = null;
   #bytes = 0;
   #arrived = 0;
   /** What a coding adds to a body that it cannot shorten stays well below. */
@@ -65,7 +64,10 @@ export class BodyReader {
       const decoder = createDecoder(coding, chunk);
       this.#decoder = decoder;
       decoder.on('data', (piece: Buffer) => this.#take(piece));
-      decoder.on('end', () => this.#finish());
+      decoder.on('end', () => {
+        if (decoder.bytesWritten < this.#arrived) this.refuse(invalidBodyCoding(coding));
+        else this.#finish();
+      });
       decoder.on('error', () => this.refuse(invalidBodyCoding(coding)));
       decoder.on('drain', () => this.request.resume());
     }

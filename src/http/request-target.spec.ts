@@ -27,6 +27,11 @@ describe('parseTarget', () => {
     'host:80',
     '',
     'healthz',
+    '/v1/models?x=1#y',
+    '/v1/models?#',
+    '/v1/models#y',
+    'http://host/v1/models?x#y',
+    'http://host#y',
   ])('refuses %s', (target) => {
     expect(parseTarget(target, 'GET').isSound).toBe(false);
   });

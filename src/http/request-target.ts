@@ -25,7 +25,9 @@ export function parseTarget(target: string, method: string | undefined): Request
   return split(target, end, isSound);
 }
 
-function split(target: string, start: number, isSound: boolean): RequestTarget {
+function split(target: string, start: number, isSoundSoFar: boolean): RequestTarget {
+  // A fragment is the client's own: none may be sent (RFC 9112 §3.2), and none goes on to a provider.
+  const isSound = isSoundSoFar && !target.includes('#');
   const question = target.indexOf('?', start);
   if (question < 0) return { path: target.slice(start), query: '', isSound };
   return { path: target.slice(start, question), query: target.slice(question), isSound };

@@ -1,5 +1,5 @@
 import type { JsonDocument } from '../common/json/json-document.js';
-import { encodeJson } from '../common/json/json-encode.js';
+import { encodeMember } from '../common/json/number-texts.js';
 import type { JsonObject } from '../config/gateway-config.js';
 
 /**
@@ -51,7 +51,7 @@ export function applyPatch(document: JsonDocument, plan: PatchPlan): void {
 function lay(patch: JsonObject, onto: Branch): void {
   for (const [key, value] of Object.entries(patch)) {
     if (!isObject(value)) {
-      const bytes = encodeJson(value);
+      const bytes = encodeMember(patch, key);
       if (bytes !== undefined) onto.children.set(key, bytes);
       continue;
     }

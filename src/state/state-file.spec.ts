@@ -50,6 +50,8 @@ describe('StateFile', () => {
     const path = join(folder(), 'state.json');
     mkdirSync(path);
     expect(() => new StateFile(path).load()).toThrow(`the state file ${path} cannot be read (EISDIR)`);
+    // Endless: were it opened, the memory would fill.
+    expect(() => new StateFile('/dev/zero').load()).toThrow('the state file /dev/zero is no regular file');
     const nowhere = join(path, 'missing', 'state.json');
     await expect(new StateFile(nowhere).save({})).rejects.toThrow(
       new StateFileError(`the state file ${nowhere} cannot be written (ENOENT)`),

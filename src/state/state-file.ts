@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, renameSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, statSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
@@ -27,8 +27,13 @@ export class StateFile {
   load(): LoadedState {
     let text: string;
     try {
+      const stats = statSync(this.path);
+      // Trap: opening a pipe waits for its writer, and a device may never end.
+      if (!stats.isFile() && !stats.isDirectory())
+        throw new StateFileError(`the state file ${this.path} is no regular file`);
       text = readFileSync(this.path, 'utf8');
     } catch (error) {
+      if (error instanceof StateFileError) throw error;
       if (codeOf(error) === 'ENOENT') return { kind: 'absent' };
       throw new StateFileError(`the state file ${this.path} cannot be read (${codeOf(error)})`);
     }

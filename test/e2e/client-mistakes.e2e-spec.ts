@@ -53,6 +53,18 @@ describe("a client's mistake is answered before any slot is taken (spec 01 §3)"
   });
 
   it.each([
+    ['a line feed', '{"model":"a\nb"}', 'holds a control character (0x0a) that is not escaped, 1 bytes into'],
+    ['NUL', '{"model":"\0"}', 'holds a control character (0x00) that is not escaped, 0 bytes into'],
+    ['no escape', '{"model":"secret\\x"}', 'holds an escape that JSON does not know'],
+  ])('400 invalid_json: a model that is a text with %s', async (_what, body, reason) => {
+    const { gateway } = await set();
+    const answer = await gateway.send({ method: 'POST', body }).end();
+    expectError(answer, 400, 'invalid_json');
+    expect(answer.text).toContain(reason);
+    expect(answer.text).not.toContain('secret');
+  });
+
+  it.each([
     ['missing', {}],
     ['null', { model: null }],
     ['a number', { model: 1 }],

@@ -14,8 +14,16 @@ export function canDecode(coding: string): boolean {
   return CODINGS.has(coding);
 }
 
+export interface Decoder extends Transform {
+  /**
+   * How many coded bytes it took. Trap: but for gzip, what stands behind the end of the data is dropped without an error;
+   * whoever must not lose it compares this with what arrived.
+   */
+  readonly bytesWritten: number;
+}
+
 /** A decoder for a body with this coding that begins with these bytes. */
-export function createDecoder(coding: string, firstChunk: Buffer): Transform {
+export function createDecoder(coding: string, firstChunk: Buffer): Decoder {
   switch (coding) {
     case 'br':
       return createBrotliDecompress();

@@ -1,3 +1,4 @@
+import { keepNumberText, oddNumberText } from '../../common/json/number-texts.js';
 import type { ConfigPath } from './config-path.js';
 import type { ConfigProblem } from './config-problem.js';
 import { formatPath } from './config-path.js';
@@ -22,7 +23,19 @@ export function readSource(text: string): ConfigSource {
   // Lines are only asked for when something is wrong: then the text is read again, slowly.
   let slow: ConfigSource | undefined;
   const lineOf = (path: ConfigPath): number | null => (slow ??= readYaml(text)).lineOf(path);
-  return { value: json.value, lineOf, problems: [] };
+  return { value: NUMBER_FORM.test(text) ? withNumberTexts(text) : json.value, lineOf, problems: [] };
+}
+
+/** Numbers that JavaScript would write otherwise; texts that look so are only read a little more slowly. */
+const NUMBER_FORM = /\d[eE.]\d|\d[eE][+-]|-0/;
+
+function withNumberTexts(text: string): unknown {
+  const keep = function (this: object, key: string, value: unknown, context?: { source?: string }): unknown {
+    const written = oddNumberText(value, context?.source);
+    if (written !== undefined) keepNumberText(this, key, written);
+    return value;
+  };
+  return JSON.parse(text, keep);
 }
 
 function readYaml(text: string): ConfigSource {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { ConfigProblem } from './config-problem.js';
+import { oddKind } from './file-kind.js';
 
 /** More than any sane file; parsing far more would look like a hang. */
 const MAX_BYTES = 64 * 1024 * 1024;
@@ -12,6 +13,10 @@ export function readFileText(path: string, what = 'config'): FileText {
   const absolute = resolve(path);
   const failed = (message: string): FileText => ({ ok: false, problem: { path: '', line: null, message } });
   try {
+    const odd = oddKind(absolute);
+    // The file itself may come from another program: `--check <(…)`.
+    if (odd !== null && !(what === 'config' && odd === 'a pipe'))
+      return failed(`${what} is no regular file but ${odd}: ${absolute}`);
     const bytes = readFileSync(absolute);
     if (bytes.length > MAX_BYTES) return failed(`${what} is larger than 64 MiB: ${absolute}`);
     return { ok: true, path: absolute, text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) };

@@ -9,6 +9,8 @@ export class Findings {
   readonly #problems: ConfigProblem[] = [];
   readonly #warnings: ConfigProblem[] = [];
   readonly #files: Findings[] = [];
+  /** Where the problems are: a file may have one on each of many lines, and each line asks. */
+  readonly #places = new Set<string>();
 
   constructor(
     readonly lineOf: LineOf,
@@ -24,7 +26,9 @@ export class Findings {
   }
 
   problem(path: ConfigPath, message: string): void {
-    this.#problems.push({ path: this.#shown(path), line: this.lineOf(path), message });
+    const problem = { path: this.#shown(path), line: this.lineOf(path), message };
+    this.#problems.push(problem);
+    this.#places.add(this.#place(problem.path, problem.line));
   }
 
   warning(path: ConfigPath, message: string): void {
@@ -42,12 +46,7 @@ export class Findings {
 
   /** Whether a problem was found with this very value. */
   has(path: ConfigPath): boolean {
-    const wanted = this.#shown(path);
-    // In another file each line is a thing of its own, and the path does not name it.
-    const line = this.file === null ? undefined : this.lineOf(path);
-    return this.#problems.some(
-      (problem) => problem.path === wanted && (line === undefined || problem.line === line),
-    );
+    return this.#places.has(this.#place(this.#shown(path), this.file === null ? null : this.lineOf(path)));
   }
 
   /** Whether a problem was found with this key, anything in it, or the file it names. */
@@ -66,6 +65,11 @@ export class Findings {
   /** In the order of the file. */
   get warnings(): ConfigProblem[] {
     return [...inFileOrder(this.#warnings), ...this.#files.flatMap(({ warnings }) => warnings)];
+  }
+
+  /** In another file each line is a thing of its own, and the path does not name it. */
+  #place(shown: string, line: number | null): string {
+    return this.file === null ? shown : `${line} ${shown}`;
   }
 
   #shown(path: ConfigPath): string {

@@ -28,7 +28,7 @@ describe('quota in the file', () => {
     expect(config.models[0]?.entries[0]?.quota).toMatchObject([{ limit: 1, per: { text: 'P1W' } }]);
   });
 
-  it.each(['', 'quota: []', 'quota: null', 'quota: ~'])('may be absent or empty: %j', (u) => {
+  it.each(['', 'quota: []'])('may be absent or empty: %j', (u) => {
     const { config } = load(file({ u }));
     expect([config.upstreams[0]?.quota, config.providers[0]?.quota]).toEqual([[], []]);
     expect(config.models[0]?.entries[0]?.quota).toEqual([]);

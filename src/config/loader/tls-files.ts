@@ -6,6 +6,7 @@ import { printable } from '../../common/text/mask.js';
 import type { TlsConfig } from '../gateway-config.js';
 import type { TlsSection } from '../schema/tls.section.js';
 import type { ConfigPath } from './config-path.js';
+import { oddKind } from './file-kind.js';
 import type { Findings } from './findings.js';
 
 /** A bundle of all public authorities is a quarter of it. */
@@ -121,7 +122,13 @@ export class TlsFiles {
     // Trap: a list where a text belongs is told, and yet kept in the section.
     if (typeof file !== 'string') return null;
     try {
-      const bytes = readFileSync(resolve(this.directory, file));
+      const absolute = resolve(this.directory, file);
+      const odd = oddKind(absolute);
+      if (odd !== null) {
+        this.#wrong(path, file, `is no regular file but ${odd}`);
+        return null;
+      }
+      const bytes = readFileSync(absolute);
       if (bytes.length <= MAX_BYTES) return bytes.toString('latin1');
       this.#wrong(path, file, 'is larger than 1 MiB');
     } catch (error) {

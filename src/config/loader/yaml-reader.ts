@@ -1,4 +1,5 @@
 import { isAlias, isMap, isPair, isScalar, isSeq, type Alias, type Pair, type YAMLMap } from 'yaml';
+import { keepNumberText, numberTextOf, oddNumberText } from '../../common/json/number-texts.js';
 import { shownKey, type ConfigPath } from './config-path.js';
 import { isPlainObject, setOwn, type PlainObject } from './plain-object.js';
 
@@ -11,6 +12,8 @@ const ALIASED_PER_WRITTEN = 30;
 interface Read {
   readonly value: unknown;
   readonly size: number;
+  /** Of a number that is written in a way of its own. */
+  readonly text?: string | undefined;
 }
 
 interface Anchor extends Read {
@@ -60,9 +63,13 @@ export class YamlReader {
     if (isMap(node)) return this.#map(node, path);
     if (isSeq(node)) {
       const items = node.items.map((item, i) => this.#read(item, [...path, i]));
-      return { value: items.map((item) => item.value), size: sizeOf(items) };
+      const value = items.map((item) => item.value);
+      for (const [i, { text }] of items.entries()) if (text !== undefined) keepNumberText(value, i, text);
+      return { value, size: sizeOf(items) };
     }
-    return { value: isScalar(node) ? scalarValue(node.value) : null, size: 1 };
+    if (!isScalar(node)) return { value: null, size: 1 };
+    const value = scalarValue(node.value);
+    return { value, size: 1, text: oddNumberText(value, node.source) };
   }
 
   #alias(node: Alias, path: ConfigPath): Read {
@@ -99,7 +106,10 @@ export class YamlReader {
       const read = this.#read(pair.value, here);
       size += read.size;
       if (isMergePair(pair)) merges.push({ read, path: here });
-      else if (!twice) setOwn(value, key, read.value);
+      else if (!twice) {
+        setOwn(value, key, read.value);
+        if (read.text !== undefined) keepNumberText(value, key, read.text);
+      }
     }
     for (const merge of merges) this.#merge(value, merge.read.value, merge.path);
     return { value, size };
@@ -112,7 +122,12 @@ export class YamlReader {
         this.report(path, '"<<" takes a mapping or a list of mappings, such as "<<: *base"');
         return;
       }
-      for (const key of Object.keys(one)) if (!Object.hasOwn(target, key)) setOwn(target, key, one[key]);
+      for (const key of Object.keys(one)) {
+        if (Object.hasOwn(target, key)) continue;
+        setOwn(target, key, one[key]);
+        const text = numberTextOf(one, key);
+        if (text !== undefined) keepNumberText(target, key, text);
+      }
     }
   }
 

@@ -1,10 +1,10 @@
 import { sha256 } from './consumer-rules.js';
-import { expiry } from './key-rules.js';
-import { labels } from './label-rules.js';
+import { expiry, NO_EXPIRY } from './key-rules.js';
+import { labels, NO_LABELS } from './label-rules.js';
 import { SelectSection } from './select.section.js';
 import { Setting } from './setting.js';
 import { section } from './structure-rules.js';
-import { flag, text, token } from './text-rules.js';
+import { flag, NO_FLAG, text, token } from './text-rules.js';
 
 /** One of a consumer's `keys:`. */
 export class ConsumerKeySection {
@@ -33,16 +33,18 @@ export class ConsumerKeySection {
 
   @Setting({
     rule: expiry,
+    nullProblem: NO_EXPIRY,
     example: '2027-06-30',
     description: 'Last UTC day on which the key is valid, or an RFC 3339 instant.',
   })
   expires?: string;
 
-  @Setting({ rule: flag, default: false, description: 'true = the key is refused.' })
+  @Setting({ rule: flag, nullProblem: NO_FLAG, default: false, description: 'true = the key is refused.' })
   disabled?: boolean;
 
   @Setting({
     rule: labels,
+    nullProblem: NO_LABELS,
     example: { env: 'prod' },
     description: "Labels of the caller; they win over the consumer's.",
   })

@@ -1,12 +1,12 @@
 import { ConsumerKeySection } from './consumer-key.section.js';
 import { consumerKeys } from './consumer-rules.js';
-import { labels } from './label-rules.js';
+import { labels, NO_LABELS } from './label-rules.js';
 import { limit, wholeNumber } from './number-rules.js';
 import { type QuotaSection, quotaSetting } from './quota.section.js';
 import { SelectSection } from './select.section.js';
 import { Setting } from './setting.js';
 import { section } from './structure-rules.js';
-import { flag, text } from './text-rules.js';
+import { flag, NO_FLAG, text } from './text-rules.js';
 
 /** One of `consumers:`: who may call the service. */
 export class ConsumerSection {
@@ -26,7 +26,12 @@ export class ConsumerSection {
   })
   keys?: ConsumerKeySection[];
 
-  @Setting({ rule: flag, default: false, description: 'true = all keys of this consumer are refused.' })
+  @Setting({
+    rule: flag,
+    nullProblem: NO_FLAG,
+    default: false,
+    description: 'true = all keys of this consumer are refused.',
+  })
   disabled?: boolean;
 
   @Setting({
@@ -36,7 +41,12 @@ export class ConsumerSection {
   })
   direct?: boolean;
 
-  @Setting({ rule: labels, example: { team: 'search' }, description: 'Labels of the caller.' })
+  @Setting({
+    rule: labels,
+    nullProblem: NO_LABELS,
+    example: { team: 'search' },
+    description: 'Labels of the caller.',
+  })
   labels?: Record<string, string>;
 
   @Setting({

@@ -22,6 +22,8 @@ export function secretsOrSections(Section: SectionClass): Rule {
   };
 }
 
+export const NO_EXPIRY = 'has no value; write a date, or remove the key for one that never expires';
+
 export const expiry: Rule = simpleRule(
   'expiry',
   { type: 'string', pattern: '^\\d{4}-\\d\\d-\\d\\d([Tt].*)?$' },

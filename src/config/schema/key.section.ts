@@ -1,7 +1,7 @@
-import { expiry } from './key-rules.js';
+import { expiry, NO_EXPIRY } from './key-rules.js';
 import { quotaSetting, type QuotaSection } from './quota.section.js';
 import { Setting } from './setting.js';
-import { flag, secret, text } from './text-rules.js';
+import { flag, NO_FLAG, secret, text } from './text-rules.js';
 
 /** One of a provider's `keys:` in its long form. */
 export class KeySection {
@@ -23,12 +23,13 @@ export class KeySection {
 
   @Setting({
     rule: expiry,
+    nullProblem: NO_EXPIRY,
     example: '2027-01-31',
     description: 'Not used after this date (the end of that day in UTC) or instant.',
   })
   expires?: string;
 
-  @Setting({ rule: flag, default: false, description: 'Not used.' })
+  @Setting({ rule: flag, nullProblem: NO_FLAG, default: false, description: 'Not used.' })
   disabled?: boolean;
 
   @Setting({

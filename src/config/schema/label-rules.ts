@@ -5,6 +5,9 @@ import { shownKey } from '../loader/config-path.js';
 import { isPlainObject } from '../loader/plain-object.js';
 import { kindOf, notText, simpleRule, type Rule, type RuleFinding } from './rule.js';
 
+/** Trap: `!preview` picks what has no label, so a forgotten value would open it. */
+export const NO_LABELS = 'has no value; write labels, {} for none, or remove the key';
+
 /** A mapping of label keys to texts. */
 export const labels: Rule = {
   name: 'labels',

@@ -39,6 +39,7 @@ export class ModelEntrySection {
 
   @Setting({
     rule: wholeNumber(-1000, 1000),
+    nullProblem: 'has no value; write a priority, or remove the key to let every request use this entry',
     example: 0,
     description: 'Requests of a lower priority never use this entry. Needs `queue`.',
   })

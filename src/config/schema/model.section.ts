@@ -1,5 +1,5 @@
 import type { PlainObject } from '../loader/plain-object.js';
-import { labels } from './label-rules.js';
+import { labels, NO_LABELS } from './label-rules.js';
 import { HeartbeatSection } from './heartbeat.section.js';
 import { ModelEntrySection } from './model-entry.section.js';
 import { count } from './number-rules.js';
@@ -7,7 +7,7 @@ import { QueueSection } from './queue.section.js';
 import { word } from './recovery-rules.js';
 import { Setting } from './setting.js';
 import { jsonObject, section, textsOrSections } from './structure-rules.js';
-import { flag, text } from './text-rules.js';
+import { flag, NO_FLAG, text } from './text-rules.js';
 import { duration } from './tolerant-rules.js';
 
 /** One of `models:`: a name that clients ask for. */
@@ -30,10 +30,20 @@ export class ModelSection {
   })
   upstreams?: (string | ModelEntrySection)[];
 
-  @Setting({ rule: flag, default: false, description: 'true = the model does not exist for anybody.' })
+  @Setting({
+    rule: flag,
+    nullProblem: NO_FLAG,
+    default: false,
+    description: 'true = the model does not exist for anybody.',
+  })
   disabled?: boolean;
 
-  @Setting({ rule: labels, example: { preview: 'yes' }, description: 'Labels of the model.' })
+  @Setting({
+    rule: labels,
+    nullProblem: NO_LABELS,
+    example: { preview: 'yes' },
+    description: 'Labels of the model.',
+  })
   labels?: Record<string, string>;
 
   @Setting({
@@ -47,6 +57,7 @@ export class ModelSection {
 
   @Setting({
     rule: count,
+    nullProblem: 'has no value; write a number, or remove the key',
     example: 4,
     description: 'Attempts for one request at most, each key counted; absent = as many as the list has.',
   })

@@ -6,7 +6,7 @@ import { headerName, headers } from './header-rules.js';
 import { ErrorsSection } from './errors.section.js';
 import { keyOrder, secretsOrSections } from './key-rules.js';
 import { KeySection } from './key.section.js';
-import { labels } from './label-rules.js';
+import { labels, NO_LABELS } from './label-rules.js';
 import { limit } from './number-rules.js';
 import { ProbeSection } from './probe.section.js';
 import { durationOr, RECOVERY_MODES, word } from './recovery-rules.js';
@@ -15,7 +15,7 @@ import { Setting } from './setting.js';
 import { proxy } from './proxy-rule.js';
 import { prefill } from './stream-rules.js';
 import { jsonObject, section, wordOrSection } from './structure-rules.js';
-import { flag, secret, text } from './text-rules.js';
+import { flag, NO_FLAG, secret, text } from './text-rules.js';
 import { TlsSection } from './tls.section.js';
 import { duration, onOff, thinkTags } from './tolerant-rules.js';
 import { url } from './url-rule.js';
@@ -96,10 +96,20 @@ export class ProviderSection {
   })
   auth?: string;
 
-  @Setting({ rule: flag, default: false, description: 'true = its upstreams are out of every model.' })
+  @Setting({
+    rule: flag,
+    nullProblem: NO_FLAG,
+    default: false,
+    description: 'true = its upstreams are out of every model.',
+  })
   disabled?: boolean;
 
-  @Setting({ rule: labels, example: { region: 'eu' }, description: 'Labels of all its upstreams.' })
+  @Setting({
+    rule: labels,
+    nullProblem: NO_LABELS,
+    example: { region: 'eu' },
+    description: 'Labels of all its upstreams.',
+  })
   labels?: Record<string, string>;
 
   @Setting({

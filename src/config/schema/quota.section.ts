@@ -51,6 +51,7 @@ export function quotaSetting(whose: string): SettingOptions {
   return {
     rule: quotas,
     section: QuotaSection,
+    nullProblem: 'has no value; list the quotas, write [] for none, or remove the key',
     default: [],
     description: `What may be used of ${whose} in each window of time.`,
   };

@@ -1,11 +1,11 @@
-import { labels } from './label-rules.js';
+import { labels, NO_LABELS } from './label-rules.js';
 import { count } from './number-rules.js';
 import { RouteUpstreamSection } from './route-upstream.section.js';
 import { routePath } from './route-path-rule.js';
 import { RouteSelectSection } from './select.section.js';
 import { Setting } from './setting.js';
 import { section, textsOrSections } from './structure-rules.js';
-import { flag, text } from './text-rules.js';
+import { flag, NO_FLAG, text } from './text-rules.js';
 
 /** One of `routes:`: a path under which the endpoints answer, with upstreams and rules of its own. */
 export class RouteSection {
@@ -20,15 +20,26 @@ export class RouteSection {
   })
   path?: string;
 
-  @Setting({ rule: flag, default: false, description: 'true = the path is answered with 404.' })
+  @Setting({
+    rule: flag,
+    nullProblem: NO_FLAG,
+    default: false,
+    description: 'true = the path is answered with 404.',
+  })
   disabled?: boolean;
 
-  @Setting({ rule: labels, example: { kind: 'chat' }, description: 'Labels of the route.' })
+  @Setting({
+    rule: labels,
+    nullProblem: NO_LABELS,
+    example: { kind: 'chat' },
+    description: 'Labels of the route.',
+  })
   labels?: Record<string, string>;
 
   @Setting({
     rule: textsOrSections(RouteUpstreamSection, 'upstream ids'),
     section: RouteUpstreamSection,
+    nullProblem: 'has no value; list the ids of upstreams, or remove the key to let all of them answer',
     example: ['local-qwen'],
     description: 'Upstreams that may answer under this route; absent = all.',
   })

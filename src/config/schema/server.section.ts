@@ -78,6 +78,7 @@ export class ServerSection {
 
   @Setting({
     rule: token,
+    nullProblem: 'has no value; write a token, or remove the key to leave GET /metrics open',
     substituted: true,
     example: '${METRICS_TOKEN}',
     description: 'Bearer token that GET /metrics asks for; absent = open; `${VAR}` is replaced.',

@@ -25,6 +25,9 @@ export const token: Rule = simpleRule('token', { type: 'string', minLength: 1 },
   return /[,\s]/.test(key) ? 'holds a comma or a space, which no client can send in a key' : null;
 });
 
+/** Of a flag that closes something. */
+export const NO_FLAG = 'has no value; write true or false, or remove the key';
+
 export const flag: Rule = simpleRule('flag', { type: 'boolean' }, (value) => {
   if (typeof value === 'boolean') return null;
   return `must be true or false, not ${show(value)}${typeof value === 'string' ? ' (YAML 1.2: yes, no, on and off are texts)' : ''}`;

@@ -2,7 +2,7 @@ import type { RecoveryMode } from '../gateway-config.js';
 import type { PlainObject } from '../loader/plain-object.js';
 import { BackoffSection } from './backoff.section.js';
 import { quotaSetting, type QuotaSection } from './quota.section.js';
-import { labels } from './label-rules.js';
+import { labels, NO_LABELS } from './label-rules.js';
 import { ProbeSection } from './probe.section.js';
 import { capabilities, protocols } from './protocol-rules.js';
 import { durationOr, RECOVERY_MODES, word } from './recovery-rules.js';
@@ -11,7 +11,7 @@ import type { PrefillMerge } from './provider.section.js';
 import { Setting } from './setting.js';
 import { prefill } from './stream-rules.js';
 import { jsonObject, section } from './structure-rules.js';
-import { flag, text } from './text-rules.js';
+import { flag, NO_FLAG, text } from './text-rules.js';
 import { duration, thinkTags } from './tolerant-rules.js';
 
 /** One of `upstreams:`: a real model at a provider. */
@@ -45,10 +45,20 @@ export class UpstreamSection {
   })
   serves?: string[];
 
-  @Setting({ rule: flag, default: false, description: 'true = it is out of every model.' })
+  @Setting({
+    rule: flag,
+    nullProblem: NO_FLAG,
+    default: false,
+    description: 'true = it is out of every model.',
+  })
   disabled?: boolean;
 
-  @Setting({ rule: labels, example: { region: 'eu' }, description: "Labels; they win over the provider's." })
+  @Setting({
+    rule: labels,
+    nullProblem: NO_LABELS,
+    example: { region: 'eu' },
+    description: "Labels; they win over the provider's.",
+  })
   labels?: Record<string, string>;
 
   @Setting({
