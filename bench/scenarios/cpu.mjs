@@ -95,17 +95,20 @@ const scenarios = [
   },
   {
     name: 'big-config',
-    title: '2,000 upstreams and 10,000 models against 3 and 1',
+    title: '2,000 upstreams and 10,000 models against 12 and 10, the same traffic on 8 models of 8 providers',
     unit: 'µs CPU per request',
     variants: ours(({ provider }) => {
       const upstream = `${provider.origin}/unary/v1`;
       return [
         { name: 'us', upstream, config: big({ upstream }) },
-        { name: 'us-small', upstream },
+        { name: 'us-small', upstream, config: big({ upstream, upstreams: 15, models: 11 }) },
       ];
     }),
+    // Model i at provider i in both, spread over the large file: only the size of the file differs.
     bodies: (variant) =>
-      Array.from({ length: 8 }, (_, i) => small(variant.name === 'us' ? `big-${i * 1420}` : MODEL)),
+      Array.from({ length: 8 }, (_, i) =>
+        small(`big-${variant.name === 'us' ? i * 241 + 1997 * (i % 5) : i}`),
+      ),
     load: { connections: 64 },
     windowMs: 2500,
   },
