@@ -1,3 +1,4 @@
+import { createClient } from '@redis/client';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { describe, it } from 'vitest';
@@ -36,6 +37,15 @@ export class RedisServer {
     this.#child = child;
     this.#gone = new Promise((resolve) => child.once('exit', resolve));
     await waitFor(() => accepts(this.port), 'redis-server listened');
+  }
+
+  /** One command, on a connection of its own. */
+  async command(...args: string[]): Promise<unknown> {
+    const client = createClient({ url: this.url });
+    await client.connect();
+    const reply = await client.sendCommand(args);
+    client.destroy();
+    return reply;
   }
 
   signal(signal: NodeJS.Signals): void {

@@ -64,13 +64,7 @@ const B: Pool = { name: 'b', limit: 1 };
 const BOUNDS = { keptMs: 60_000, histories: 3, prefixesPerHistory: 4 };
 const newPrefix = () => `t${++tests}:`;
 
-async function raw(...args: string[]): Promise<unknown> {
-  const client = createClient({ url: server.url });
-  await client.connect();
-  const reply = await client.sendCommand(args);
-  client.destroy();
-  return reply;
-}
+const raw = (...args: string[]) => server.command(...args);
 
 describeWithRedis('the scripts', () => {
   beforeAll(async () => {

@@ -49,13 +49,7 @@ const SLIDING: SumWindow = { kind: 'sliding', lengthMs: DAY };
 const requests = (sum: Sum, limit: number): SumAsk => ({ sum, limit, used: 1, reserved: 0 });
 const tokens = (sum: Sum, limit: number, reserved: number): SumAsk => ({ sum, limit, used: 0, reserved });
 
-async function raw(...args: string[]): Promise<unknown> {
-  const client = createClient({ url: server.url });
-  await client.connect();
-  const reply = await client.sendCommand(args);
-  client.destroy();
-  return reply;
-}
+const raw = (...args: string[]) => server.command(...args);
 
 describeWithRedis('the scripts of quotas', () => {
   beforeAll(async () => {
