@@ -1,8 +1,7 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { allUpstreams, STREAM_INTERRUPTED } from '../common/errors/catalogue.js';
-import { RawConnection, type RawAnswer } from '../../test/support/raw-client.js';
+import { connectTo, type RawConnection, type RawAnswer } from '../../test/support/raw-client.js';
 import { waitFor } from '../../test/support/wait-for.js';
 import { HttpResponseSink } from './http-response-sink.js';
 
@@ -17,8 +16,7 @@ beforeEach(async () => {
     response.on('error', () => {});
     responses.push(response);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  connection = new RawConnection((server.address() as AddressInfo).port);
+  connection = await connectTo(server);
 });
 
 afterEach(() => {

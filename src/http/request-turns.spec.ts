@@ -1,7 +1,7 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { RawConnection } from '../../test/support/raw-client.js';
+import { connectTo, RawConnection } from '../../test/support/raw-client.js';
 import { waitFor } from '../../test/support/wait-for.js';
 import { inTurn } from './request-turns.js';
 
@@ -28,8 +28,7 @@ beforeEach(async () => {
     inTurn(request.socket, response, start);
   });
   server.on('connection', (socket) => void sockets.push(socket));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  connection = new RawConnection((server.address() as AddressInfo).port);
+  connection = await connectTo(server);
 });
 
 afterEach(() => {

@@ -1,4 +1,5 @@
-import { connect, type Socket } from 'node:net';
+import type { Server } from 'node:http';
+import { connect, type AddressInfo, type Socket } from 'node:net';
 import { OutputWatch } from './secret-watch.js';
 import { parseSse, type SeenEvent } from './sse-text.js';
 import { waitFor, within } from './wait-for.js';
@@ -258,4 +259,10 @@ function bodyBytes(body: unknown): Buffer | null {
   if (body === undefined) return null;
   if (Buffer.isBuffer(body)) return body;
   return Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
+}
+
+/** Lets a server listen, and connects to it. */
+export async function connectTo(server: Server): Promise<RawConnection> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return new RawConnection((server.address() as AddressInfo).port);
 }
