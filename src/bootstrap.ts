@@ -1,8 +1,10 @@
+import { flushCompileCache } from 'node:module';
 import { isIP } from 'node:net';
 import { isAbsolute, resolve } from 'node:path';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { createApp, listenOn, setUpPlugins } from './app.factory.js';
 import { parseCommandLine, USAGE } from './command-line.js';
+import { countBuffersWithTheHeap } from './config/buffer-accounting.js';
 import { checkReport } from './config/check-report.js';
 import { type Environment, readEnvironment } from './config/environment.js';
 import type { GatewayConfig, ProviderConfig } from './config/gateway-config.js';
@@ -112,6 +114,9 @@ async function start(result: LoadResult, environment: Environment): Promise<void
     for (const warning of warnings) log.warn(`config: ${formatProblem(warning)}`);
     for (const line of startupLines(config)) log.info(line);
     await listen(app, config, log);
+    // Trap: compiled code is only good for the flags under which it was made, so what the next start reads is written first.
+    flushCompileCache();
+    countBuffersWithTheHeap();
     endOnSignal(
       app,
       config,

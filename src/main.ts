@@ -13,8 +13,6 @@ if (major < OLDEST_MAJOR || (major === OLDEST_MAJOR && minor < OLDEST_MINOR)) {
 }
 const { restartWithSmallYoungGeneration } = await import('./config/young-generation.js');
 restartWithSmallYoungGeneration();
-const { countBuffersWithTheHeap } = await import('./config/buffer-accounting.js');
-countBuffersWithTheHeap();
 module.enableCompileCache?.();
 const { run } = await import('./bootstrap.js');
 await run(process.argv.slice(2));

@@ -14,7 +14,8 @@ export function canCountBuffers(v8Version: string): boolean {
 /**
  * Lets V8 weigh what buffers hold together with the heap. By default it marks the whole heap for every 64 MiB of buffers
  * that were made, dead or not, which is every few requests where bodies are large (docs/performance.md); so it collects
- * the young ones first, and that is nearly always enough.
+ * the young ones first, and that is nearly always enough. Trap: with another flag V8 refuses the compiled code of Node's own
+ * modules and of the compile cache, and compiles what is loaded from then on anew; so this comes when all is loaded.
  */
 export function countBuffersWithTheHeap(): void {
   if (canCountBuffers(process.versions.v8)) setFlagsFromString(FLAG);
