@@ -16,7 +16,8 @@ export interface Selecting {
 /** One {@link Sight} for each route and combination of selectors, made when first needed. Bounded: beyond it all begin anew. */
 export class Sights {
   readonly #sights = new Map<RouteConfig, Map<string, Sight>>();
-  readonly #keys = new WeakMap<Selecting, string>();
+  /** What each caller got: thousands of them in turn meet cold memory with each step that finding it takes. */
+  readonly #found = new Map<RouteConfig, WeakMap<Selecting, Sight | null>>();
   #count = 0;
   #kept: Kept = { models: 0 };
 
@@ -27,15 +28,28 @@ export class Sights {
 
   /** Null where nothing is hidden and nothing is in another order: the common case without consumers and routes. */
   of(route: RouteConfig, caller: Selecting | null): Sight | null {
-    const key = caller === null ? '' : this.#keyOf(caller);
-    if (key === '' && isPlain(route)) return null;
     if (this.#kept.models >= this.keptLimit) this.#clear();
-    return this.#sights.get(route)?.get(key) ?? this.#make(route, caller, key);
+    if (caller === null) return this.#find(route, null);
+    let found = this.#found.get(route);
+    if (found === undefined) this.#found.set(route, (found = new WeakMap()));
+    let sight = found.get(caller);
+    if (sight === undefined) {
+      sight = this.#find(route, caller);
+      // Looked up anew: it may have been one too many, and all began anew.
+      this.#found.get(route)?.set(caller, sight);
+    }
+    return sight;
   }
 
   /** How many are kept. */
   get size(): number {
     return this.#count;
+  }
+
+  #find(route: RouteConfig, caller: Selecting | null): Sight | null {
+    const key = caller === null ? '' : keyOf(caller);
+    if (key === '' && isPlain(route)) return null;
+    return this.#sights.get(route)?.get(key) ?? this.#make(route, caller, key);
   }
 
   #make(route: RouteConfig, caller: Selecting | null, key: string): Sight {
@@ -56,24 +70,20 @@ export class Sights {
 
   #clear(): void {
     this.#sights.clear();
+    this.#found.clear();
     this.#count = 0;
     // Requests that run still hold old ones, which count for nothing any more.
     this.#kept = { models: 0 };
   }
+}
 
-  /** The texts of the selectors; '' where there is none. */
-  #keyOf(caller: Selecting): string {
-    let key = this.#keys.get(caller);
-    if (key === undefined) {
-      const texts = [caller.config.select, caller.keyConfig.select].flatMap(({ models, upstreams }) => [
-        models?.text ?? null,
-        upstreams?.text ?? null,
-      ]);
-      key = texts.every((text) => text === null) ? '' : JSON.stringify(texts);
-      this.#keys.set(caller, key);
-    }
-    return key;
-  }
+/** The texts of the selectors; '' where there is none. */
+function keyOf({ config, keyConfig }: Selecting): string {
+  const texts = [config.select, keyConfig.select].flatMap(({ models, upstreams }) => [
+    models?.text ?? null,
+    upstreams?.text ?? null,
+  ]);
+  return texts.every((text) => text === null) ? '' : JSON.stringify(texts);
 }
 
 function isPlain({ upstreams, select, maxAttempts }: RouteConfig): boolean {

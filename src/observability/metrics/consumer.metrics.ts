@@ -4,9 +4,12 @@ import { CounterFamily, type CounterSeries } from './series.js';
 /** Stands for all consumers beyond the limit. */
 const OTHER = 'other';
 
-/** The series of one consumer and model, made when first needed: a request finds them by two look-ups. */
+/** The series of one consumer and model, made when first needed. */
 interface OfModel {
   readonly results: Map<string, CounterSeries>;
+  /** The result that came last, which is nearly always the next one too. */
+  result: string;
+  last: CounterSeries | null;
   input: CounterSeries | null;
   output: CounterSeries | null;
 }
@@ -38,11 +41,12 @@ export class ConsumerMetrics {
 
   /** Once for each request; `model` is a configured name or ''. */
   counted(consumer: string, model: string, result: string): void {
-    const label = this.#label(consumer);
-    const { results } = this.#of(label, model);
-    let series = results.get(result);
-    if (series === undefined) results.set(result, (series = this.#requests.with(label, model, result)));
-    series.add();
+    const of = this.#of(consumer, model);
+    if (of.last === null || of.result !== result) {
+      of.last = this.#resultOf(of, this.#label(consumer), model, result);
+      of.result = result;
+    }
+    of.last.add();
   }
 
   /** Only finite, positive numbers are believed. */
@@ -52,10 +56,30 @@ export class ConsumerMetrics {
   }
 
   #add(consumer: string, model: string, direction: 'input' | 'output', amount: number): void {
-    const label = this.#label(consumer);
-    const of = this.#of(label, model);
-    of[direction] ??= this.#tokens.with(label, model, direction);
+    const of = this.#of(consumer, model);
+    of[direction] ??= this.#tokens.with(this.#label(consumer), model, direction);
     of[direction].add(amount);
+  }
+
+  #resultOf({ results }: OfModel, label: string, model: string, result: string): CounterSeries {
+    let series = results.get(result);
+    if (series === undefined) results.set(result, (series = this.#requests.with(label, model, result)));
+    return series;
+  }
+
+  #of(consumer: string, model: string): OfModel {
+    const models = this.#series.get(consumer) ?? this.#begin(this.#label(consumer));
+    let of = models.get(model);
+    if (of === undefined) {
+      models.set(model, (of = { results: new Map(), result: '', last: null, input: null, output: null }));
+    }
+    return of;
+  }
+
+  #begin(label: string): Map<string, OfModel> {
+    let models = this.#series.get(label);
+    if (models === undefined) this.#series.set(label, (models = new Map()));
+    return models;
   }
 
   /** The first of them are named. */
@@ -63,14 +87,6 @@ export class ConsumerMetrics {
     if (this.#series.has(consumer)) return consumer;
     const named = this.#series.has(OTHER) ? this.#series.size - 1 : this.#series.size;
     return named >= this.limit ? OTHER : consumer;
-  }
-
-  #of(label: string, model: string): OfModel {
-    let models = this.#series.get(label);
-    if (models === undefined) this.#series.set(label, (models = new Map()));
-    let of = models.get(model);
-    if (of === undefined) models.set(model, (of = { results: new Map(), input: null, output: null }));
-    return of;
   }
 }
 
