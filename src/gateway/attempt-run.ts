@@ -104,6 +104,7 @@ export class AttemptRun implements AnswerListener, AnswerHost, TimerOwner {
    * of this side (a plugin's, or a request that HTTP cannot carry) stands in the way.
    */
   run(): Promise<AttemptOutcome> {
+    const request = upstreamRequest(this.target, this.attempt, this.exchange.input);
     return new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -113,7 +114,6 @@ export class AttemptRun implements AnswerListener, AnswerHost, TimerOwner {
       const drained = () => this.#drained();
       this.exchange.onGivenUp = givenUp;
       this.sink.onDrain = drained;
-      const request = upstreamRequest(this.target, this.attempt, this.exchange.input);
       const { client } = this.target.candidate.upstream;
       this.#call = new UpstreamCall(client, request, this, () => this.#released());
       this.#timers.start();
@@ -389,11 +389,9 @@ export class AttemptRun implements AnswerListener, AnswerHost, TimerOwner {
   #settle(): void {
     if (this.#settled || !this.#over || this.#outcome === null) return;
     this.#settled = true;
-    if (this.#crash === null) this.#resolve(this.#told(this.#outcome));
-    else this.#reject(this.#crash.error);
-  }
-
-  #told(outcome: AttemptOutcome): AttemptOutcome {
-    return this.#firstByteSeen ? { ...outcome, firstByteMs: this.#firstByteMs } : outcome;
+    this.target.series.duration.observe((this.dependencies.clock.now() - this.startedAt) / 1000);
+    const outcome = this.#outcome;
+    if (this.#crash !== null) this.#reject(this.#crash.error);
+    else this.#resolve(this.#firstByteSeen ? { ...outcome, firstByteMs: this.#firstByteMs } : outcome);
   }
 }

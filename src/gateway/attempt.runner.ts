@@ -9,6 +9,7 @@ import { AnswerStages } from './answer-stages.js';
 import type { AttemptOutcome } from './attempt-outcome.js';
 import { type AttemptDependencies, AttemptRun } from './attempt-run.js';
 import { ConsumerMetrics } from '../observability/metrics/consumer.metrics.js';
+import type { GatewayAttempt } from './gateway-attempt.js';
 import type { CompiledTarget } from './compiled-target.js';
 import type { GatewayExchange } from './gateway-exchange.js';
 import { AttemptShaper } from './attempt.shaper.js';
@@ -44,7 +45,7 @@ export class AttemptRunner {
   }
 
   /** Rejects where an error of this side, such as a plugin's, ends the request; nothing was sent to the client then. */
-  async run(
+  run(
     exchange: GatewayExchange,
     target: CompiledTarget,
     sink: ResponseSink,
@@ -56,25 +57,55 @@ export class AttemptRunner {
       const attempt = this.shaper.make(exchange, target, exchange.attempts.length + 1);
       attempt.quota = quota;
       const shaping = this.shaper.shape(attempt, target);
-      if (shaping !== null) {
-        const shaped = await this.#inTime(exchange, target, startedAt, shaping);
-        if (shaped === 'left') return CANCELLED;
-        if (shaped === 'late') return lateOutcome(target, attempt);
-      }
-      quota?.shaped(attempt, target.asksUsage);
-      return await new AttemptRun(
-        this.#dependencies,
-        exchange,
-        target,
-        attempt,
-        startedAt,
-        sink,
-        relief,
-      ).run();
-    } finally {
-      quota?.giveBack();
-      target.series.duration.observe((this.clock.now() - startedAt) / 1000);
+      // Nearly always: nothing of this side waits for the answer then but whoever called.
+      if (shaping === null) return this.#send(exchange, target, attempt, startedAt, sink, relief);
+      return this.#onceShaped(exchange, target, attempt, startedAt, sink, relief, shaping);
+    } catch (error) {
+      this.#unsent(target, quota, startedAt);
+      return Promise.reject(error as Error);
     }
+  }
+
+  async #onceShaped(
+    exchange: GatewayExchange,
+    target: CompiledTarget,
+    attempt: GatewayAttempt,
+    startedAt: number,
+    sink: ResponseSink,
+    relief: Relief | null,
+    shaping: Promise<void>,
+  ): Promise<AttemptOutcome> {
+    let sending: Promise<AttemptOutcome>;
+    try {
+      const shaped = await this.#inTime(exchange, target, startedAt, shaping);
+      if (shaped !== 'shaped') {
+        this.#unsent(target, attempt.quota, startedAt);
+        return shaped === 'left' ? CANCELLED : lateOutcome(target, attempt);
+      }
+      sending = this.#send(exchange, target, attempt, startedAt, sink, relief);
+    } catch (error) {
+      this.#unsent(target, attempt.quota, startedAt);
+      throw error;
+    }
+    return sending;
+  }
+
+  #send(
+    exchange: GatewayExchange,
+    target: CompiledTarget,
+    attempt: GatewayAttempt,
+    startedAt: number,
+    sink: ResponseSink,
+    relief: Relief | null,
+  ): Promise<AttemptOutcome> {
+    attempt.quota?.shaped(attempt, target.asksUsage);
+    return new AttemptRun(this.#dependencies, exchange, target, attempt, startedAt, sink, relief).run();
+  }
+
+  /** Over before anything was sent; what is sent counts its time itself. */
+  #unsent(target: CompiledTarget, quota: AttemptQuota | null, startedAt: number): void {
+    quota?.giveBack();
+    target.series.duration.observe((this.clock.now() - startedAt) / 1000);
   }
 
   /** Waits for slow stages, no longer than the client stays and the attempt may take. */

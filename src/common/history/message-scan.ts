@@ -26,16 +26,16 @@ export class MessageScan {
 
   /** Of an item that was asked for. */
   start(i: number): number {
-    return this.#scanner.table[2 * i] as number;
+    return this.#scanner.at(2 * i);
   }
 
   end(i: number): number {
-    return this.#scanner.table[2 * i + 1] as number;
+    return this.#scanner.at(2 * i + 1);
   }
 
   #reach(i: number): boolean {
     const { length } = this.#source;
-    while (this.#scanner.table.length < 2 * i + 2) {
+    while (this.#scanner.count < 2 * i + 2) {
       if (this.#fed === length) {
         this.#scanner.finish(length);
         return false;

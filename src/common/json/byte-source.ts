@@ -2,6 +2,8 @@ import { BACKSLASH, QUOTE } from './json-bytes.js';
 
 /** Longer strings are decoded by `JSON.parse` at once instead of being looked through here. */
 const PLAIN_TEXT_BYTES = 64;
+const NO_BUFFERS: Buffer[] = [];
+const NO_STARTS: number[] = [];
 
 /**
  * Bytes that stand in several buffers one after the other, addressed as if they were one. Owns the list, never the
@@ -9,8 +11,9 @@ const PLAIN_TEXT_BYTES = 64;
  */
 export class ByteSource {
   length = 0;
-  readonly #buffers: Buffer[] = [];
-  readonly #starts: number[] = [];
+  // Trap: an array that grows from nothing by `push` has room for seventeen at once; nearly all bodies come in one piece.
+  #buffers: Buffer[] = NO_BUFFERS;
+  #starts: number[] = NO_STARTS;
 
   static of(buffers: Buffer | readonly Buffer[]): ByteSource {
     const source = new ByteSource();
@@ -21,8 +24,13 @@ export class ByteSource {
 
   append(buffer: Buffer): void {
     if (buffer.length === 0) return;
-    this.#buffers.push(buffer);
-    this.#starts.push(this.length);
+    if (this.length === 0) {
+      this.#buffers = [buffer];
+      this.#starts = [0];
+    } else {
+      this.#buffers.push(buffer);
+      this.#starts.push(this.length);
+    }
     this.length += buffer.length;
   }
 

@@ -11,6 +11,8 @@ interface Edit {
   readonly view: JsonContainer | null;
 }
 
+/** Of all without edits; {@link JsonContainer} never writes into it. */
+const NO_EDITS: Edit[] = [];
 const TRUE = Buffer.from('true');
 const COMMA_BYTES = Buffer.from([COMMA]);
 
@@ -21,7 +23,7 @@ const COMMA_BYTES = Buffer.from([COMMA]);
  */
 export abstract class JsonContainer {
   /** Ascending by slot. */
-  #edits: Edit[] = [];
+  #edits: Edit[] = NO_EDITS;
   #dirty = false;
   #rendered: Buffer[] | null = null;
   protected added = 0;
@@ -35,7 +37,9 @@ export abstract class JsonContainer {
   /** Size of what `parts()` gives. */
   get byteLength(): number {
     if (!this.#dirty) return this.index.end - this.index.start;
-    return this.#render().reduce((sum, part) => sum + part.length, 0);
+    let length = 0;
+    for (const part of this.#render()) length += part.length;
+    return length;
   }
 
   /** The bytes, edits included: slices of the original buffers and small new ones. Never write into them. */
@@ -130,10 +134,12 @@ export abstract class JsonContainer {
     this.#dirty = other.#dirty;
     if (!other.#dirty) return;
     this.added = other.added;
+    const edits: Edit[] = [];
     for (const { slot, bytes, view } of other.#edits) {
-      if (view !== null && view.#dirty) this.#edits.push({ slot, bytes, view: view.copy(this, slot) });
-      else if (view === null || bytes !== null) this.#edits.push({ slot, bytes, view: null });
+      if (view !== null && view.#dirty) edits.push({ slot, bytes, view: view.copy(this, slot) });
+      else if (view === null || bytes !== null) edits.push({ slot, bytes, view: null });
     }
+    this.#edits = edits;
   }
 
   #touch(): void {
@@ -153,6 +159,10 @@ export abstract class JsonContainer {
   }
 
   #put(edit: Edit): void {
+    if (this.#edits.length === 0) {
+      this.#edits = [edit];
+      return;
+    }
     const place = this.#place(edit.slot);
     const old = this.#edits[place];
     if (old?.slot !== edit.slot) {

@@ -4,6 +4,8 @@ import { JsonContainer } from './json-container.js';
 import { JsonIndex } from './json-index.js';
 import { JsonSyntaxError } from './json-syntax-error.js';
 
+const NO_KEYS: readonly string[] = [];
+
 /**
  * A JSON object as its bytes, an index of its members, and edits. What no edit names keeps its bytes at any depth:
  * number forms, escapes, key order, duplicate keys, white space. Owned by one exchange or attempt; forks share the
@@ -11,7 +13,7 @@ import { JsonSyntaxError } from './json-syntax-error.js';
  */
 export class JsonDocument extends JsonContainer {
   /** Keys of added members, by slot beyond those of the bytes. */
-  #addedKeys: string[] = [];
+  #addedKeys = NO_KEYS;
 
   private constructor(index: JsonIndex, parent: JsonContainer | null, slot: number) {
     super(index, parent, slot);
@@ -93,7 +95,7 @@ export class JsonDocument extends JsonContainer {
     let slot = this.#find(key);
     if (slot === -1) {
       slot = this.slots;
-      this.#addedKeys.push(key);
+      this.#addedKeys = [...this.#addedKeys, key];
       this.added++;
     } else {
       this.#dropTwins(key, slot);
@@ -127,7 +129,7 @@ export class JsonDocument extends JsonContainer {
 
   protected override copy(parent: JsonContainer | null, slot: number): JsonDocument {
     const copy = new JsonDocument(this.index, parent, slot);
-    copy.#addedKeys = this.#addedKeys.slice();
+    copy.#addedKeys = this.#addedKeys;
     copy.adopt(this);
     return copy;
   }

@@ -46,7 +46,7 @@ export class JsonIndex {
   ): JsonIndex {
     scanner.finish(end);
     const first = start === 0 && source.byteAt(0) === 0xef ? 3 : start;
-    return new JsonIndex(source, first, end, scanner.open, opener, scanner.table, scanner.escapedKeys);
+    return new JsonIndex(source, first, end, scanner.open, opener, scanner.take(), scanner.escapedKeys);
   }
 
   /** `scan` of a whole buffer; undefined where it is no such value. */

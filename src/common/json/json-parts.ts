@@ -7,22 +7,17 @@ const LARGE_PIECE_BYTES = 8 * 1024;
 
 /** Collects the pieces of one rendered document and makes few buffers of them. Lives for one rendering. */
 export class JsonParts {
-  readonly #buffers: Buffer[] = [];
-  readonly #starts: number[] = [];
-  readonly #ends: number[] = [];
+  // Buffer, start and end of each piece one after the other: an array has room for seventeen at once.
+  readonly #pieces: (Buffer | number)[] = [];
   #length = 0;
 
   add(buffer: Buffer, start = 0, end = buffer.length): void {
     if (start >= end) return;
+    const pieces = this.#pieces;
     this.#length += end - start;
-    const last = this.#buffers.length - 1;
-    if (this.#buffers[last] === buffer && this.#ends[last] === start) {
-      this.#ends[last] = end;
-      return;
-    }
-    this.#buffers.push(buffer);
-    this.#starts.push(start);
-    this.#ends.push(end);
+    const next = pieces.length;
+    if (next > 0 && pieces[next - 3] === buffer && pieces[next - 1] === start) pieces[next - 1] = end;
+    else pieces.push(buffer, start, end);
   }
 
   addRange(source: ByteSource, start: number, end: number): void {
@@ -30,7 +25,7 @@ export class JsonParts {
   }
 
   build(): Buffer[] {
-    const count = this.#buffers.length;
+    const count = this.#pieces.length / 3;
     if (count === 1) return [this.#slice(0)];
     if (this.#length < ONE_BUFFER_BYTES) return [this.#join(0, count, this.#length)];
     const parts: Buffer[] = [];
@@ -46,19 +41,31 @@ export class JsonParts {
   }
 
   #size(i: number): number {
-    return (this.#ends[i] as number) - (this.#starts[i] as number);
+    return this.#end(i) - this.#start(i);
   }
 
   #slice(i: number): Buffer {
-    const buffer = this.#buffers[i] as Buffer;
-    return this.#size(i) === buffer.length ? buffer : buffer.subarray(this.#starts[i], this.#ends[i]);
+    const buffer = this.#buffer(i);
+    return this.#size(i) === buffer.length ? buffer : buffer.subarray(this.#start(i), this.#end(i));
   }
 
   #join(first: number, next: number, bytes: number): Buffer {
     const target = Buffer.allocUnsafe(bytes);
     for (let i = first, at = 0; i < next; i++) {
-      at += (this.#buffers[i] as Buffer).copy(target, at, this.#starts[i], this.#ends[i]);
+      at += this.#buffer(i).copy(target, at, this.#start(i), this.#end(i));
     }
     return target;
+  }
+
+  #buffer(i: number): Buffer {
+    return this.#pieces[i * 3] as Buffer;
+  }
+
+  #start(i: number): number {
+    return this.#pieces[i * 3 + 1] as number;
+  }
+
+  #end(i: number): number {
+    return this.#pieces[i * 3 + 2] as number;
   }
 }

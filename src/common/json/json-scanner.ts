@@ -32,6 +32,13 @@ const DEPTH_LIMIT = 10_000;
 const ITEM_LIMIT = 1_000_000;
 /** A search costs about as much as looking at this many bytes here. */
 const NEAR_BYTES = 16;
+/**
+ * Tables of scans that are over, to write into again: one that grows by itself is made three times before it holds the
+ * members of an ordinary body, and thrown away as often. Only small ones are kept.
+ */
+const spareTables: number[][] = [];
+const SPARES = 64;
+const SPARE_LENGTH = 256;
 const BOM = [0xef, 0xbb, 0xbf];
 
 // Between tokens, where white space may stand.
@@ -55,8 +62,6 @@ const FAILED = 11;
  * offsets only, never bytes. No recursion: the depth of hostile input costs an entry of a list, not stack.
  */
 export class JsonScanner {
-  /** Object: key start, key end, value start, value end of each member (quotes included). Array: value start, end. */
-  readonly table: number[] = [];
   /** Keys written with escapes, decoded, by member; null where there is none. */
   escapedKeys: Map<number, string> | null = null;
   /** Offset of the opening bracket. */
@@ -64,7 +69,10 @@ export class JsonScanner {
 
   readonly #source: ByteSource;
   readonly #opener: number;
-  readonly #stack: number[] = [];
+  /** Closing brackets, made with the first nested value. */
+  #stack: number[] | null = null;
+  #table: number[] = spareTables.pop() ?? [];
+  #count = 0;
   readonly #search = new QuoteSearch();
   #state = START;
   #depth = 0;
@@ -115,6 +123,31 @@ export class JsonScanner {
     if (this.#state !== END) this.#fail(length === 0 ? 'empty' : 'unexpected end', length);
   }
 
+  /** How many offsets were found so far. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /**
+   * The offsets, in order. Of an object: key start, key end, value start, value end of each member (quotes included); of an
+   * array: value start, value end.
+   */
+  at(i: number): number {
+    return this.#table[i] as number;
+  }
+
+  /** All of them, for good: the scanner is of no more use. */
+  take(): readonly number[] {
+    const table = this.#table;
+    const count = this.#count;
+    this.#table = [];
+    this.#count = 0;
+    // Grown beyond what is kept, so nothing of an earlier scan stands behind what was found.
+    if (table.length > SPARE_LENGTH) return table;
+    if (spareTables.length < SPARES) spareTables.push(table);
+    return table.slice(0, count);
+  }
+
   #token(byte: number, offset: number): void {
     switch (this.#state) {
       case START:
@@ -158,8 +191,8 @@ export class JsonScanner {
 
   #startKey(byte: number, offset: number): void {
     if (byte !== QUOTE) this.#fail('key expected', offset);
-    if (this.table.length >= ITEM_LIMIT * 4) this.#fail('too many members', offset);
-    this.table.push(offset);
+    if (this.#count >= ITEM_LIMIT * 4) this.#fail('too many members', offset);
+    this.#note(offset);
     this.#escapedKey = false;
     this.#state = IN_KEY;
   }
@@ -170,7 +203,8 @@ export class JsonScanner {
       this.#state = IN_STRING;
     } else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
       // Each closing bracket stands two after its opening one in ASCII.
-      this.#stack[0] = byte + 2;
+      if (this.#stack === null) this.#stack = [byte + 2, 0, 0, 0];
+      else this.#stack[0] = byte + 2;
       this.#depth = 1;
       this.#state = IN_NESTED;
     } else if (
@@ -184,14 +218,18 @@ export class JsonScanner {
     } else {
       this.#fail('value expected', offset);
     }
-    if (this.#opener === OPEN_ARRAY && this.table.length >= ITEM_LIMIT * 2)
+    if (this.#opener === OPEN_ARRAY && this.#count >= ITEM_LIMIT * 2)
       this.#failLimit('too many items', offset);
-    this.table.push(offset);
+    this.#note(offset);
   }
 
   #endValue(offset: number): void {
-    this.table.push(offset);
+    this.#note(offset);
     this.#state = AFTER_VALUE;
+  }
+
+  #note(offset: number): void {
+    this.#table[this.#count++] = offset;
   }
 
   #scanKey(chunk: Buffer, from: number, to: number, base: number): number {
@@ -202,10 +240,9 @@ export class JsonScanner {
       if (this.#escaped) this.#escaped = false;
       else if (byte === BACKSLASH) this.#escaped = this.#escapedKey = true;
       else if (byte === QUOTE) {
-        const table = this.table;
-        const start = table[table.length - 1] as number;
-        if (this.#escapedKey) this.#decodeKey((table.length - 1) >>> 2, start, base + i + 1);
-        table.push(base + i + 1);
+        const last = this.#count - 1;
+        if (this.#escapedKey) this.#decodeKey(last >>> 2, this.#table[last] as number, base + i + 1);
+        this.#note(base + i + 1);
         this.#state = AFTER_KEY;
         return i + 1;
       }
@@ -227,7 +264,7 @@ export class JsonScanner {
     for (; i < to; i++) {
       const byte = chunk[i] as number;
       if (byte === COMMA || byte === CLOSE_OBJECT || byte === CLOSE_ARRAY || isSpace(byte)) {
-        const start = this.table[this.table.length - 1] as number;
+        const start = this.#table[this.#count - 1] as number;
         const valid =
           start >= base
             ? isScalar(chunk, start - base, i)
@@ -242,7 +279,7 @@ export class JsonScanner {
 
   /** Up to the closing bracket of the value (then the depth is 0), or to the end of the piece. */
   #scanNested(chunk: Buffer, from: number, to: number, base: number): number {
-    const stack = this.#stack;
+    const stack = this.#stack as number[];
     let depth = this.#depth;
     let i = this.#inString ? this.#scanString(chunk, from, to) : from;
     while (i < to) {

@@ -138,15 +138,9 @@ function readerOf(
     case 'json':
       return wrap(transforming, (isDecoded) => {
         const inspected = isDecoded || contentCoding(host.headers) === null;
-        const contentType = origin.sniffed ? { contentType: 'application/json' } : {};
-        const isFailure = failureOf(operation);
-        return new JsonAnswerReader(host, {
-          inspected,
-          decoded: isDecoded,
-          judge,
-          ...contentType,
-          ...(isFailure === null ? {} : { isFailure }),
-        });
+        const contentType = origin.sniffed ? 'application/json' : undefined;
+        const isFailure = failureOf(operation) ?? undefined;
+        return new JsonAnswerReader(host, { inspected, decoded: isDecoded, judge, contentType, isFailure });
       });
     case 'empty':
       return emptyReader(host, options);

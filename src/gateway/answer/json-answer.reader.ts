@@ -4,7 +4,7 @@ import { JsonEnd } from '../../common/json/json-end.js';
 import { JsonLimitError, JsonSyntaxError } from '../../common/json/json-syntax-error.js';
 import type { AttemptFailure } from '../../contracts/exchange.js';
 import type { ErrorJudge } from './error-judge.js';
-import type { AnswerHost, AnswerReader, CommitOptions } from './answer-reader.js';
+import type { AnswerHost, AnswerReader } from './answer-reader.js';
 
 /** Up to here an answer is held until it is complete, so that a break can still fail over. */
 const HOLD_LIMIT_BYTES = 8 * 1024 * 1024;
@@ -100,7 +100,7 @@ export class JsonAnswerReader implements AnswerReader {
       this.#jsonEnd = new JsonEnd();
       for (const part of this.#parts) this.#jsonEnd.push(part);
     }
-    this.host.commit(this.#commitOptions(this.options.decoded));
+    this.#commit(this.options.decoded, undefined);
     const parts = this.#parts;
     this.#parts = [];
     if (this.options.inspected) for (const part of parts) this.host.piece(part);
@@ -134,14 +134,14 @@ export class JsonAnswerReader implements AnswerReader {
   #send(parts: readonly Buffer[], bodyChanged: boolean): void {
     let contentLength = 0;
     for (const part of parts) contentLength += part.length;
-    this.host.commit({ ...this.#commitOptions(bodyChanged), contentLength });
+    this.#commit(bodyChanged, contentLength);
     this.host.sink.end(parts);
     this.host.finish('ok');
   }
 
-  #commitOptions(bodyChanged: boolean): CommitOptions {
+  #commit(bodyChanged: boolean, contentLength: number | undefined): void {
     const { contentType } = this.options;
-    return { kind: 'json', bodyChanged, ...(contentType === undefined ? {} : { contentType }) };
+    this.host.commit({ kind: 'json', bodyChanged, contentType, contentLength });
   }
 }
 
