@@ -10,6 +10,7 @@ import { OutputRun } from './output-run.js';
 
 const BLANK_LINE = Buffer.from('\n\n');
 const NOTHING: readonly Buffer[] = [];
+const ignore = (): void => {};
 
 /**
  * Leads the bytes of one SSE answer through its transforms and past its observers. Owns the event that is still open;
@@ -39,15 +40,21 @@ export class StreamPipeline {
   constructor(
     transforms: readonly StreamTransform[],
     observers: readonly StreamObserver[],
-    onObserverError: (error: unknown, observer: StreamObserver) => void = () => {},
+    onObserverError: (error: unknown, observer: StreamObserver) => void = ignore,
     limitBytes = EVENT_LIMIT_BYTES,
   ) {
     this.#transforms = transforms;
     this.#observers = observers;
     this.#onObserverError = onObserverError;
     this.#decoder = new SseDecoder(limitBytes, transforms.length > 0 ? 'throw' : 'skip');
+    const deliver = (event: SseEvent) => this.#deliver(event);
+    if (transforms.length === 0) {
+      this.#stages = [deliver];
+      this.#guarded = 0;
+      return;
+    }
     this.#stages = transforms.map((transform, i) => (event) => this.#stage(transform, i, event));
-    this.#stages.push((event) => this.#deliver(event));
+    this.#stages.push(deliver);
     this.#guarded = transforms.filter((transform) => transform instanceof GuardedTransform).length;
     if (this.#guarded === 0) return;
     const behind = this.#stages[this.#guarded]!;

@@ -13,6 +13,7 @@ interface Edit {
 
 /** Of all without edits; {@link JsonContainer} never writes into it. */
 const NO_EDITS: Edit[] = [];
+const FEW_EDITS = 8;
 const TRUE = Buffer.from('true');
 const COMMA_BYTES = Buffer.from([COMMA]);
 
@@ -159,14 +160,12 @@ export abstract class JsonContainer {
   }
 
   #put(edit: Edit): void {
-    if (this.#edits.length === 0) {
-      this.#edits = [edit];
-      return;
-    }
     const place = this.#place(edit.slot);
     const old = this.#edits[place];
     if (old?.slot !== edit.slot) {
-      this.#edits.splice(place, 0, edit);
+      // Trap: `splice` makes room for many more, and a document has two or three.
+      if (this.#edits.length < FEW_EDITS) this.#edits = this.#edits.toSpliced(place, 0, edit);
+      else this.#edits.splice(place, 0, edit);
       return;
     }
     // A replaced view lives on by itself: what its holder does to it shows nowhere.

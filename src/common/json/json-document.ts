@@ -95,7 +95,7 @@ export class JsonDocument extends JsonContainer {
     let slot = this.#find(key);
     if (slot === -1) {
       slot = this.slots;
-      this.#addedKeys = [...this.#addedKeys, key];
+      this.#addedKeys = this.#addedKeys.concat(key);
       this.added++;
     } else {
       this.#dropTwins(key, slot);
