@@ -17,6 +17,8 @@ export class HttpResponseSink implements ResponseSink {
   readonly rewrites = false;
   #drainListener: (() => void) | null = null;
   #listening = false;
+  /** The first character of the head; 0 before it was looked at. */
+  #headStart = 0;
 
   constructor(
     private readonly response: ServerResponse,
@@ -46,6 +48,7 @@ export class HttpResponseSink implements ResponseSink {
   write(bytes: Buffer | readonly Buffer[]): boolean {
     const { response } = this;
     if (response.destroyed) return true;
+    if (this.#headStart === 0) this.#readHead();
     let more: boolean;
     if (Buffer.isBuffer(bytes)) {
       more = response.write(bytes);
@@ -92,6 +95,15 @@ export class HttpResponseSink implements ResponseSink {
 
   error(error: GatewayError, headers: string[]): void {
     sendError(this.response, error, this.answering, headers);
+  }
+
+  /**
+   * Trap: Node keeps the head of an answer until its end, as a text of fifty joined pieces (a kilobyte and a half) unless
+   * somebody reads it: then it becomes one.
+   */
+  #readHead(): void {
+    const { _header: head } = this.response as unknown as { readonly _header?: unknown };
+    this.#headStart = typeof head === 'string' ? head.charCodeAt(0) : -1;
   }
 
   #listen(): void {
