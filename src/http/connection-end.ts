@@ -6,11 +6,19 @@ import { LIMIT_MS } from './read-away.js';
 /** How long what a client still sends is read away after its last answer. */
 const LINGER_MS = 1000;
 
+/** How long a connection stays whose last answer said that it stays, though it must end. */
+const FAREWELL_MS = 1000;
+
+const FAREWELL = Symbol('llm-proxy:farewell');
 const LAST = Symbol('llm-proxy:last-request');
 const ENDS_EARLIER = Symbol('llm-proxy:ends-earlier');
 
 /** The request that came last on a connection; null once no more are taken. */
-type MarkedSocket = Socket & { [LAST]?: IncomingMessage | null; [ENDS_EARLIER]?: boolean };
+type MarkedSocket = Socket & {
+  [LAST]?: IncomingMessage | null;
+  [ENDS_EARLIER]?: boolean;
+  [FAREWELL]?: boolean;
+};
 
 /** Notes a request as the last one of its connection. False where that is being closed: then it is left alone. */
 export function takeRequest(request: IncomingMessage, response: ServerResponse): boolean {
@@ -46,6 +54,34 @@ export function endWith(request: IncomingMessage, bodyComes: boolean): void {
 
 export function endsEarlier(socket: Socket): boolean {
   return (socket as MarkedSocket)[ENDS_EARLIER] === true;
+}
+
+/**
+ * The connection ends after an answer whose head has said that it stays. Trap: closed at once, it takes the client's next
+ * request with it, which nobody retries. So for a second whoever still asks is served, and told that it ends.
+ */
+export function endSoon(socket: Socket): void {
+  const marked = socket as MarkedSocket;
+  if (marked[FAREWELL] === true) return;
+  marked[FAREWELL] = true;
+  const timer = setInterval(() => {
+    if (isServing(marked)) return;
+    clearInterval(timer);
+    socket.destroySoon();
+  }, FAREWELL_MS);
+  timer.unref();
+  socket.once('close', () => clearInterval(timer));
+}
+
+/** Whether answers from now on are to say that the connection ends with them. */
+export function endsSoon(socket: Socket): boolean {
+  return (socket as MarkedSocket)[FAREWELL] === true;
+}
+
+function isServing({ [LAST]: last }: MarkedSocket): boolean {
+  if (last === undefined || last === null) return false;
+  const { response } = edgeContext(last);
+  return response !== null && !response.writableFinished;
 }
 
 /** `sending`: a request whose body is still read away, which has limits of its own. */

@@ -8,6 +8,7 @@ import { ConfigStore } from '../config/config.store.js';
 import { CLOCK } from '../contracts/ports.js';
 import { type Arrival, Resolution } from '../gateway/resolution.js';
 import { ClientPresence } from './client-presence.js';
+import { endsSoon } from './connection-end.js';
 import { Cors } from './cors.js';
 import { type EdgeContext, edgeContext, setEdgeContext } from './edge-context.js';
 import { OpenRequests } from './open-requests.js';
@@ -70,7 +71,7 @@ export class EdgeService {
     context.requestId = requestIdOf(raw.headers['x-request-id']);
     context.headers = ['x-request-id', context.requestId];
     if (!this.#cors.off) context.headers.push(...this.#cors.headers(raw));
-    if (this.state.draining) context.headers.push('connection', 'close');
+    if (this.state.draining || endsSoon(raw.socket)) context.headers.push('connection', 'close');
     const { resolved } = context;
     context.form = resolved?.endpoint.operation?.form ?? formOf(raw.headers);
     context.continueDue = awaitsContinue(raw);

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { GatewayError } from '../common/errors/gateway-error.js';
 import type { ResponseSink } from '../gateway/response-sink.js';
+import { endSoon } from './connection-end.js';
 import { type Answering, sendError } from './error-response.js';
 import { gathered } from './gathered.js';
 
@@ -83,7 +84,7 @@ export class HttpResponseSink implements ResponseSink {
     const { response } = this;
     // Trap: a response that waits behind another one has no socket yet; its request has.
     const { socket } = response.req;
-    response.end(bytes, () => socket.destroySoon());
+    response.end(bytes, () => endSoon(socket));
   }
 
   cut(): void {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { completion, DONE, delta } from '../support/answers.js';
+import type { ScriptedAnswer } from '../support/scripted-answer.js';
 import { stage } from '../support/stage.js';
 import { gate, waitFor } from '../support/wait-for.js';
 
@@ -110,6 +111,21 @@ describe('relaying a stream (spec 01 §8)', () => {
     expect(
       (await set.gateway.metrics()).sum('llm_proxy_requests_total', { upstream: 'a', result: 'net_err' }),
     ).toBe(1);
+  });
+
+  it('serves who asks at once behind a broken answer, whose head had said that the connection stays', async () => {
+    const set = await stage();
+    const breaks = async (_request: unknown, answer: ScriptedAnswer): Promise<void> => {
+      await answer.sseHead();
+      await answer.write(delta('begin'));
+      answer.reset();
+    };
+    set.a.next(breaks);
+    const broken = await set.stream().end();
+    expect([broken.ending, broken.header('connection')]).toEqual(['complete', 'keep-alive']);
+    const next = await broken.connection.send({ body: { model: 'm', messages: [] } }).end();
+    expect([next.status, next.header('connection'), next.ending]).toEqual([200, 'close', 'complete']);
+    await waitFor(() => next.connection.closed, 'the connection was ended with it');
   });
 
   it.each([
