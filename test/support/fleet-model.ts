@@ -11,6 +11,8 @@ export interface ModelHolder {
   readonly id: string;
   /** Its lease has lapsed while its replica was frozen: nobody counts it until that speaks again. */
   forgotten: boolean;
+  /** It ran on while its replica slept longer than its lease, and somebody else may have its slot. */
+  overslept: boolean;
 }
 
 /** Whom a slot goes to. `fair`: the best of all replicas; `own`: the best of any one, as each looks when it likes. */
@@ -21,7 +23,7 @@ export class FleetModel {
   holders: ModelHolder[] = [];
   waiting: ModelWaiter[] = [];
   /** Slots of replicas that died: taken until their leases lapse. */
-  orphans: string[] = [];
+  orphans: ModelHolder[] = [];
   /** Stands still; null = none. */
   frozen: number | null = null;
   /** The store came back empty: nothing is given out. */
@@ -33,8 +35,6 @@ export class FleetModel {
   order: Order = 'fair';
   /** Replicas whose leases still stand. */
   dead: string[] = [];
-  /** Who ran on while their replica slept longer than its lease: nobody can promise a limit then. */
-  readonly slept = new Set<number>();
   numbers = 0;
 
   constructor(
@@ -47,9 +47,13 @@ export class FleetModel {
     return Object.keys(this.limits);
   }
 
+  get overslept(): boolean {
+    return [...this.holders, ...this.orphans].some(({ overslept }) => overslept);
+  }
+
   taken(id: string): number {
     const held = this.holders.filter((holder) => holder.id === id && !holder.forgotten).length;
-    return held + this.orphans.filter((orphan) => orphan === id).length;
+    return held + this.orphans.filter((orphan) => orphan.id === id).length;
   }
 
   isFree(id: string): boolean {
@@ -83,6 +87,6 @@ export class FleetModel {
   }
 
   holds(number: number, by: number, id: string): void {
-    this.holders.push({ number, by, id, forgotten: false });
+    this.holders.push({ number, by, id, forgotten: false, overslept: false });
   }
 }
