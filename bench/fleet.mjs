@@ -11,7 +11,7 @@ import { Arrivals } from './fleet/arrivals.mjs';
 import { configurationText } from './fleet/configuration.mjs';
 import { Crowd } from './fleet/crowd.mjs';
 import { Kills } from './fleet/kills.mjs';
-import { OUTAGES, Outages } from './fleet/outages.mjs';
+import { OUTAGES, Outages, SHORT_OUTAGES } from './fleet/outages.mjs';
 import { PREFIX, RedisProcess } from './fleet/redis.mjs';
 import { held, Replica } from './fleet/replicas.mjs';
 import { asked } from './soak/options.mjs';
@@ -64,11 +64,11 @@ async function main() {
   const arrivals = new Arrivals(provider);
   const added = new Added();
   const ports = { oneSlot: await provider.listen(), healthy: await added.listen() };
-  const launch = (redisPort, prefix = PREFIX) => ({
+  const launch = (redisPort, { onError = 'local', prefix = PREFIX } = {}) => ({
     node: nodeOf(ROOT),
     nodeArgs: [],
     main: options.main,
-    configuration: configurationText({ ...ports, redisPort, prefix }),
+    configuration: configurationText({ ...ports, redisPort, prefix, onError }),
   });
   const replica = async (name, how) => {
     const one = new Replica(name, how);
@@ -76,8 +76,12 @@ async function main() {
     await one.start();
     return one;
   };
-  const replicas = [];
-  for (let i = 0; i < REPLICAS; i++) replicas.push(await replica(`r${i + 1}`, launch(redis?.port ?? null)));
+  const several = async (name, how) => {
+    const all = [];
+    for (let i = 1; i <= REPLICAS; i++) all.push(await replica(`${name}${i}`, how));
+    return all;
+  };
+  const replicas = await several('r', launch(redis?.port ?? null));
 
   const crowd = new Crowd(new Random(seed), verdict, replicas, CLIENTS_PER_REPLICA);
   const parts = [];
@@ -90,7 +94,7 @@ async function main() {
     const ticking = setInterval(() => tell(`${name}: ${crowd.sent - before.sent} requests`), 10_000);
     await Promise.all([acting, crowd.run(() => (enough === undefined ? done : enough()))]);
     clearInterval(ticking);
-    const left = await held(replicas, redis);
+    const left = await held(crowd.replicas, redis);
     const overlaps = provider.violations.length - before.overlaps;
     parts.push({ name, overlaps, sent: crowd.sent - before.sent, left });
   };
@@ -108,11 +112,24 @@ async function main() {
     await part('Redis away', () => outages.run(OUTAGES, tell));
   }
   const exitCodes = await Promise.all(replicas.map((one) => one.stop()));
+  const careful = redis === null ? [] : ['reject', 'strict'];
+  for (const onError of careful) {
+    const others = await several(`${onError}-`, launch(redis.port, { onError }));
+    replicas.push(...others);
+    crowd.replicas = others;
+    const away = new Outages(new Random(seed + 4), redis, arrivals, others);
+    await part(`on_error: ${onError}, Redis away`, () => away.run(SHORT_OUTAGES, tell));
+    outages.results.push(...away.results.map((one) => ({ ...one, name: `${onError}, ${one.name}` })));
+    exitCodes.push(...(await Promise.all(others.map((one) => one.stop()))));
+  }
   await provider.close();
   let lone = [];
   if (redis !== null) {
     tell('latency');
-    lone = [await replica('memory', launch(null)), await replica('shared', launch(redis.port, 'alone:'))];
+    lone = [
+      await replica('memory', launch(null)),
+      await replica('shared', launch(redis.port, { prefix: 'alone:' })),
+    ];
     await added.run({ memory: lone[0], shared: lone[1], redis }, amount.pairs);
     exitCodes.push(...(await Promise.all(lone.map((one) => one.stop()))));
     await redis.down();

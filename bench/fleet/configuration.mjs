@@ -1,11 +1,13 @@
 // One file for all replicas: one slot behind a queue, and an upstream for the latency.
 
-/** `redisPort` null = each process counts for itself. */
-export function configurationText({ oneSlot, healthy, redisPort, prefix }) {
+/** `redisPort` null = each process counts for itself. `onError`: what becomes of them while Redis is away. */
+export function configurationText({ oneSlot, healthy, redisPort, prefix, onError }) {
   const state =
     redisPort === null
       ? []
-      : [`state: { store: redis, url: "redis://127.0.0.1:${redisPort}", prefix: "${prefix}" }`];
+      : [
+          `state: { store: redis, url: "redis://127.0.0.1:${redisPort}", prefix: "${prefix}", on_error: ${onError} }`,
+        ];
   return [
     'server: { host: 127.0.0.1, port: 0, request_timeout: PT1S, shutdown_grace: PT5S }',
     ...state,

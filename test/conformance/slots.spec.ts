@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { Claim, Claimable } from '../../src/upstreams/concurrency/claimable.js';
+import type { Waiter } from '../../src/upstreams/concurrency/waiter.js';
 import { describeWithRedis, RedisServer } from '../support/redis-server.js';
 import { fileWith, type Got, ReplicaSlots } from '../support/replica-slots.js';
 import { waitFor } from '../support/wait-for.js';
@@ -119,6 +120,36 @@ function slotContract(replicas: Replicas): void {
     await Promise.all([low, high]);
     expect(served).toEqual(['high', 'low']);
     await waitFor(async () => idOf(await one.claim('a')) === 'a', 'nobody holds it any more');
+  });
+
+  it('…also where the best of a replica has left, or was served elsewhere', async () => {
+    const file = fileWith({ a: { max_concurrency: 1 }, b: { max_concurrency: 1 } });
+    const all = (await replicas(file, 2)) as [ReplicaSlots, ReplicaSlots];
+    const [one, two] = all;
+    const held = { a: await one.claim('a'), b: await one.claim('b') };
+    const served: string[] = [];
+    const stand = async (replica: ReplicaSlots, name: string, ids: readonly string[], priority: number) => {
+      let waiter: Waiter | undefined;
+      const got = replica
+        .wait(ids, priority, (mine) => (waiter = mine))
+        .then((result) => {
+          served.push(`${name}=${idOf(result)}`);
+          if (idOf(result) !== null) release(result);
+        });
+      await waitsNoted(all);
+      return { got, leave: () => replica.service.leave(waiter as Waiter) };
+    };
+    await stand(one, 'elsewhere', ['a', 'b'], 9);
+    const gone = await stand(one, 'gone', ['a'], 5);
+    const low = await stand(one, 'low', ['a'], 0);
+    const middle = await stand(two, 'middle', ['a'], 3);
+    release(held.b);
+    gone.leave();
+    await waitsNoted(all);
+    release(held.a);
+    await Promise.all([middle.got, low.got]);
+    expect(served.slice(-2)).toEqual(['middle=a', 'low=a']);
+    expect(served.slice(0, 2).toSorted()).toEqual(['elsewhere=b', 'gone=null']);
   });
 
   describe.each([

@@ -3,7 +3,7 @@ import { RedisStore } from '../../src/state/redis/redis-store.js';
 import { SharedState } from '../../src/state/shared-state.js';
 import type { Claim, Claimable } from '../../src/upstreams/concurrency/claimable.js';
 import type { ConcurrencyService } from '../../src/upstreams/concurrency/concurrency.service.js';
-import type { Unserved } from '../../src/upstreams/concurrency/waiter.js';
+import type { Unserved, Waiter } from '../../src/upstreams/concurrency/waiter.js';
 import { SharedClaims } from '../../src/upstreams/shared/shared-claims.js';
 import { SharedRests } from '../../src/upstreams/shared/shared-rests.js';
 import { SharedSlots } from '../../src/upstreams/shared/shared-slots.js';
@@ -65,16 +65,29 @@ export class ReplicaSlots {
     return await (service.shared ?? service).claim(this.#candidates(ids), null, null);
   }
 
-  /** In the queue of `q`, where it must be. */
-  async wait(ids: readonly string[], priority = 0): Promise<Got> {
+  /** In the queue of `q`, where it must be. `waits` is told who waits, for who may leave. */
+  async wait(ids: readonly string[], priority = 0, waits: (waiter: Waiter) => void = () => {}): Promise<Got> {
     const { service } = this;
     const model = this.#models.find(({ name }) => name === 'q')!;
     const waiter = service.waiterFor(model, { consumer: '', priority, bytes: 1 });
+    if (waiter !== null) waits(waiter);
     const candidates = this.#candidates(ids);
     const claim = await (service.shared ?? service).claim(candidates, null, waiter);
     if (claim !== null) return claim;
     const waiting = service.wait(candidates, null, waiter, Infinity);
     return waiting === null ? null : await waiting.result;
+  }
+
+  /** Its requests are gone, and nobody is told. */
+  async crash(): Promise<void> {
+    await this.store?.close();
+    this.service.close();
+    await this.close();
+  }
+
+  /** Whether it and the store are of one mind. */
+  get joined(): boolean {
+    return this.#state?.ok !== false;
   }
 
   async close(): Promise<void> {

@@ -7,6 +7,8 @@ import { SlotPool } from '../../src/upstreams/concurrency/slot-pool.js';
 import { type RoomSeat, type RoomTools, SlotRoom } from '../../src/upstreams/concurrency/slot-room.js';
 import { Waiter, type WaitResult } from '../../src/upstreams/concurrency/waiter.js';
 import { Sequence } from '../../src/upstreams/concurrency/waiting-line.js';
+import type { SpillReason } from '../../src/upstreams/concurrency/spill.js';
+import type { Lease } from '../../src/upstreams/lease.js';
 import type { Upstream } from '../../src/upstreams/upstream.js';
 
 /** Time that only moves when it is told to, and the alarms that ring on its way. */
@@ -26,6 +28,11 @@ export class ManualTime {
 
   get alarms(): number {
     return this.#alarms.size;
+  }
+
+  /** When the next one rings; Infinity where none is set. */
+  get nextAlarmAt(): number {
+    return Math.min(Infinity, ...[...this.#alarms].map(({ at }) => at));
   }
 
   advance(ms: number): void {
@@ -59,11 +66,16 @@ export class SlotScene {
   readonly clock = new ManualTime();
   readonly sequence = new Sequence();
   readonly spills: string[] = [];
+  /** Of the leases on entries with `spill_after`. */
+  readonly reasons = new Map<Lease, SpillReason>();
   readonly waits: string[] = [];
   readonly rooms: SlotRoom[] = [];
   readonly dispatcher: Dispatcher;
   readonly #seats = new Map<Upstream, RoomSeat>();
   readonly #tools: RoomTools;
+  /** Told of each lease before its reason is. */
+  readonly #keeper = { took: (lease: Lease) => void (this.#newest = lease), givesBack: () => {} };
+  #newest: Lease | null = null;
 
   constructor() {
     const { clock, sequence } = this;
@@ -71,7 +83,10 @@ export class SlotScene {
       clock,
       setAlarm: clock.setAlarm,
       seatOf: (upstream) => this.#seats.get(upstream),
-      spilled: (model, upstream, reason) => this.spills.push(`${model}/${upstream.id}=${reason}`),
+      spilled: (model, upstream, reason) => {
+        this.spills.push(`${model}/${upstream.id}=${reason}`);
+        if (this.#newest !== null) this.reasons.set(this.#newest, reason);
+      },
     });
     const freed = (room: SlotRoom) => this.dispatcher.dispatch(room);
     this.#tools = { clock, setAlarm: clock.setAlarm, sequence, freed };
@@ -101,6 +116,7 @@ export class SlotScene {
       seat,
       restsUntil: 0,
       recovery: null,
+      keeper: this.#keeper,
       trialOpen: () => false,
       restingMs: (now: number) => Math.max(0, upstream.restsUntil - now),
       opensMs: (now: number) => upstream.restingMs(now),

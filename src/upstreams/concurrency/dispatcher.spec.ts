@@ -138,6 +138,26 @@ describe('a full queue', () => {
     ]);
   });
 
+  it('sends away one for one, also where those who came back have made it fuller than it should be', async () => {
+    const scene = new SlotScene();
+    const [x, y] = [scene.upstream('x', 1), scene.upstream('y', 1)];
+    const queue = scene.queue({ size: 1 });
+    const list = [entry(x), entry(y)];
+    const ask = (priority = 0) => scene.ask(scene.waiter(queue, 'a', priority), list);
+    const [onX, , back] = [ask(), ask(), ask()];
+    claimOf(onX)?.lease.release();
+    await told();
+    // Served at x, where it failed; meanwhile somebody else took its place in the queue.
+    claimOf(back)?.lease.release();
+    const runs = ask();
+    const other = ask();
+    const again = scene.ask(back.waiter, list, new Set([x]));
+    const newcomer = ask(1);
+    await told();
+    expect([other.result, again.result, newcomer.result]).toEqual([{ unserved: 'queue_full' }, null, null]);
+    expect([claimOf(runs)?.candidate.upstream, queue.depth]).toEqual([x, 2]);
+  });
+
   it('does not take the place of one whom ageing has lifted', async () => {
     const { scene, ask } = occupied({ size: 2, ageingMs: 10 });
     const [old] = [ask('a', 0), ask('b', 5)];

@@ -270,9 +270,12 @@ export class Dispatcher {
     waiter.cancelAlarm?.();
     waiter.cancelAlarm = null;
     for (const [room, ticket] of waiter.tickets) {
+      const wasFirst = this.#watcher !== null && room.line.first === ticket;
       room.line.leave(ticket);
       if (waiter.spills) room.spillers--;
       if (room.line.size === 0) this.#stopLooking(room);
+      // Others compare themselves with the first in line: now that is somebody else.
+      else if (wasFirst) this.#watcher?.wanted(room);
     }
     waiter.tickets.clear();
     const seconds = waiter.end(result, this.tools.clock.now()) / 1000;

@@ -40,7 +40,9 @@ export class ModelQueue {
     lower.sort((a, b) => a.lifted - b.lifted || b.order - a.order);
     let count = this.#waiting.size;
     let bytes = this.#bytes + newcomer.bytes;
-    const { maxBytes, size } = this.config;
+    // Those who came back after a failure may have made it fuller than it should be: that is not the newcomer's to pay for.
+    const size = Math.max(this.config.size, count);
+    const maxBytes = Math.max(this.config.maxBytes, this.#bytes);
     for (let gone = 0; ; gone++) {
       if (count < size && bytes <= maxBytes) return lower.slice(0, gone);
       const next = lower[gone];

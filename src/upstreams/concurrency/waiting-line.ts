@@ -125,6 +125,11 @@ export class WaitingLine<W extends Standing> {
     for (const { ticket, to } of lifted) this.#lift(ticket, this.#level(to));
   }
 
+  /** Who is served first, if the slot suits it. */
+  get first(): Ticket<W> | undefined {
+    return this.#levels[0]?.turns[0]?.tickets[0];
+  }
+
   /** Everybody, in the order in which they are served if nobody comes and the slot suits all of them. */
   *inOrder(): Generator<Ticket<W>> {
     for (const { turns } of this.#levels) for (const { tickets } of turns) yield* tickets;

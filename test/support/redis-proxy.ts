@@ -1,0 +1,68 @@
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+
+/** The way of one replica to its Redis: it can be cut, or stand still as for a process that is frozen. */
+export class RedisProxy {
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+  #cut = false;
+  #still = false;
+
+  private constructor(port: number) {
+    this.#server = createServer((inner) => {
+      if (this.#cut) {
+        inner.destroy();
+        return;
+      }
+      const outer = connect(port, '127.0.0.1');
+      for (const [from, to] of [
+        [inner, outer],
+        [outer, inner],
+      ] as const) {
+        this.#sockets.add(from);
+        from.on('data', (bytes) => to.write(bytes));
+        from.on('error', () => {});
+        from.on('close', () => {
+          this.#sockets.delete(from);
+          to.destroy();
+        });
+        if (this.#still) from.pause();
+      }
+    });
+  }
+
+  static async start(port: number): Promise<RedisProxy> {
+    const proxy = new RedisProxy(port);
+    await new Promise<void>((resolve) => proxy.#server.listen(0, '127.0.0.1', resolve));
+    return proxy;
+  }
+
+  get url(): string {
+    return `redis://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** Nothing gets through, in neither direction, and nothing is lost. */
+  freeze(): void {
+    this.#still = true;
+    for (const socket of this.#sockets) socket.pause();
+  }
+
+  thaw(): void {
+    this.#still = false;
+    for (const socket of this.#sockets) socket.resume();
+  }
+
+  /** No connection, and no new one. */
+  cut(): void {
+    this.#cut = true;
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  mend(): void {
+    this.#cut = false;
+  }
+
+  async close(): Promise<void> {
+    this.cut();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+}
