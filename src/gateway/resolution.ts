@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import {
   invalidAdminToken,
   invalidMetricsToken,
+  miscasedKey,
   routeNotAllowed,
   unsupportedProtocol,
 } from '../common/errors/access-errors.js';
@@ -15,6 +16,7 @@ import {
   wrongMethod,
 } from '../common/errors/catalogue.js';
 import type { GatewayError } from '../common/errors/gateway-error.js';
+import { CaseTwins } from '../common/json/case-twins.js';
 import { isJsonString, stringFault } from '../common/json/raw-value.js';
 import type { WallClock } from '../common/time/clock.js';
 import { mediaType } from '../common/http/media-type.js';
@@ -35,6 +37,8 @@ import { ConsumerDesk } from './consumer-desk.js';
 import type { GatewayExchange } from './gateway-exchange.js';
 
 const EXPLAIN = 'x-llm-proxy-explain';
+/** What decides the model, of which a reader that ignores case would see another one. */
+const MODEL = new CaseTwins(['model']);
 
 /** What keeps an endpoint: the keys of consumers where there are any, `server.metrics_token`, or nothing. */
 export type Guard = 'key' | 'metrics_token' | 'none';
@@ -103,6 +107,7 @@ export class Resolution {
 
   /** The model with the candidates that this caller may use for this. Throws the answer that ends the request. */
   withBody(exchange: GatewayExchange): ModelRoute {
+    this.#oneReading(exchange);
     const sight = this.#sight(exchange);
     const known = this.#knownModel(exchange, sight);
     const speaking = this.#supportedProtocol(exchange, known);
@@ -183,6 +188,13 @@ export class Resolution {
   }
 
   // ---- with the body
+
+  /** 400. A provider that ignores the case of keys must not see another model than is looked up here. */
+  #oneReading({ body, input }: GatewayExchange): void {
+    if (!this.consumers.closed || input.operation.body !== 'json') return;
+    const twin = body.caseTwin(MODEL);
+    if (twin !== undefined) throw miscasedKey(printable(twin), 'model');
+  }
 
   #sight({ input }: GatewayExchange): Sight | null {
     return input.route === null ? null : this.routing.sight(input.route, input.caller);

@@ -83,3 +83,13 @@ export const unreadableId = (param: string): GatewayError =>
     message: `An id in "${param}" must be a text.`,
     param,
   });
+
+/** `shownKey`: as the client wrote it. */
+export const miscasedKey = (shownKey: string, name: string): GatewayError =>
+  new GatewayError({
+    status: 400,
+    code: 'miscased_key',
+    type: 'invalid_request_error',
+    message: `The key "${shownKey}" differs from "${name}" only in case, so a provider could take it for that; write "${name}".`,
+    param: name,
+  });
