@@ -225,9 +225,10 @@ export class Resolution {
 
   /** 404 for what was issued to somebody else; what was issued here pins the request to its upstream. */
   #issuedIds(exchange: GatewayExchange, speaking: ModelRoute): ModelRoute {
-    const { operation } = exchange.input;
+    const { explains, operation } = exchange.input;
     if (operation.name !== 'responses') return speaking;
-    const pinned = this.issued.pinnedUpstream(exchange.body, exchange.consumer, this.consumers.closed);
+    const { body, consumer } = exchange;
+    const pinned = this.issued.pinnedUpstream(body, consumer, this.consumers.closed, explains);
     if (pinned === null) return speaking;
     const only = speaking.only(({ upstream }) => upstream.id === pinned.upstream);
     if (only === null) throw pinned.notFound();
