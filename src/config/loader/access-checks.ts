@@ -27,6 +27,7 @@ export function checkAccess(entries: Entries, findings: Findings): void {
     }
   }
   if (routes !== null) checkRoutes(routes, entries, findings);
+  if (consumers === null) warnOfOpenRoutes(entries, findings);
   checkSelectors(entries, findings);
   warnOfDeadSettings(entries, findings);
 }
@@ -88,6 +89,17 @@ function checkRoutes(routes: readonly Entry<RouteSection>[], entries: Entries, f
       [...here, 'upstreams'],
       entries.upstreams === null ? null : known,
       findings,
+    );
+  }
+}
+
+/** A selector of callers, where nobody is asked who calls. */
+function warnOfOpenRoutes({ routes }: Entries, findings: Findings): void {
+  for (const { index, section } of routes ?? []) {
+    if (typeof section.select?.consumers !== 'string') continue;
+    findings.warning(
+      ['routes', index, 'select', 'consumers'],
+      'has no effect, since there are no "consumers": everybody may use this route',
     );
   }
 }

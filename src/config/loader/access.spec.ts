@@ -176,6 +176,29 @@ describe('routes', () => {
   });
 });
 
+describe('a selector of consumers', () => {
+  const routes = [
+    'routes:',
+    '  - { id: default, path: /v1 }',
+    '  - id: paid',
+    '    path: /paid/v1',
+    '    select:',
+    '      models: "sys/model=m"',
+    '      consumers: "team=search"',
+  ].join('\n');
+
+  it('is told where there are none: the route is open', () => {
+    expect(warningsOf(file({ end: routes }))).toEqual([
+      'routes[1].select.consumers (line 11): has no effect, since there are no "consumers": everybody may use this route',
+    ]);
+  });
+
+  it('is as it should be where there are some', () => {
+    const consumers = 'consumers: [{ id: a, labels: { team: search }, keys: [{ id: k, value: x }] }]';
+    expect(warningsOf(file({ server: TOKEN, end: `${routes}\n${consumers}` }))).toEqual([]);
+  });
+});
+
 describe('labels and selectors', () => {
   it('gives an upstream the labels of its provider, its own, and the built-in ones', () => {
     const { config } = load(
