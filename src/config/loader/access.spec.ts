@@ -101,6 +101,27 @@ describe('consumers', () => {
       expect(text).not.toMatch(/words|q,r/);
   });
 
+  describe('a token or key with a character that no header carries safely', () => {
+    const place = {
+      'server.metrics_token': (value: string) => file({ server: `metrics_token: ${value}` }),
+      'server.admin_token': (value: string) => file({ server: `admin_token: ${value}` }),
+      'consumers[0].keys[0].value': (value: string) =>
+        closed(`[{ id: a, keys: [{ id: k, value: ${value} }] }]`),
+    };
+    it.each(Object.entries(place))('%s is refused, and never shown', (path, text) => {
+      for (const value of ['"schlüssel-1"', '"key\\u00a0"', '"\\ufeffkey"', '"ключ"', '"key\\u0080"']) {
+        const [problem, ...more] = problemsOf(text(value));
+        expect(problem).toContain(path);
+        expect(problem).toMatch(/: holds a character beyond ASCII, which no header carries safely$/);
+        expect(more).toEqual([]);
+      }
+      for (const value of ['"key\\u0007x"', '"key\\u007f"', '"a\\u0000b"'])
+        expect(problemsOf(text(value))[0]).toMatch(/: holds a character that no HTTP header can carry$/);
+      expect(problemsOf(text('"${KEY}"'), { KEY: 'schlüssel-1' })).toHaveLength(1);
+      expect(load(text('"~!#$%&*+-./^_|"')).config).toBeDefined();
+    });
+  });
+
   it('warns where /metrics would tell their names to everybody', () => {
     const text = file({ end: 'consumers: [{ id: a, keys: [{ id: k, value: x }] }]' });
     expect(warningsOf(text)).toEqual([expect.stringContaining('set server.metrics_token')]);
