@@ -127,6 +127,39 @@ describe('consumers', () => {
     expect(warningsOf(text)).toEqual([expect.stringContaining('set server.metrics_token')]);
   });
 
+  it('warns of one secret for two purposes, and never shows it', () => {
+    const server = (admin: string): string => `metrics_token: token-of-metrics, admin_token: ${admin}`;
+    const text = (admin: string, key: string): string =>
+      file({
+        server: server(admin),
+        end: `consumers: [{ id: a, keys: [{ id: k, value: x }, { id: l, ${key} }] }]`,
+      });
+    expect(warningsOf(text('token-of-admins', 'value: y'))).toEqual([]);
+    expect(warningsOf(text('" token-of-metrics "', 'value: y'))).toEqual([
+      expect.stringMatching(
+        /^server\.admin_token \(line \d+\): is the same as server\.metrics_token: whoever/,
+      ),
+    ]);
+    for (const key of ['value: token-of-admins', `sha256: ${sha256('token-of-admins').toUpperCase()}`])
+      expect(warningsOf(text('token-of-admins', key))).toEqual([
+        expect.stringMatching(
+          /^consumers\[0\]\.keys\[1\] \(line \d+\): is the same key as server\.admin_token,/,
+        ),
+      ]);
+    const [shown] = warningsOf(text('token-of-admins', 'value: token-of-metrics'));
+    expect(shown).toContain('is the same key as server.metrics_token');
+    expect(shown).not.toContain('token-of');
+    // Also in an open service.
+    const open = file({ server: server('token-of-metrics') });
+    expect(warningsOf(open)).toEqual([expect.stringContaining('is the same as server.metrics_token')]);
+  });
+
+  it('warns of a consumer that metrics could not tell from the rest', () => {
+    expect(warningsOf(closed('[{ id: other, keys: [{ id: k, value: x }] }]'))).toEqual([
+      'consumers[0].id (line 5): "other" also stands in metrics for all consumers beyond server.metrics_consumers; choose another id',
+    ]);
+  });
+
   it('warns of a consumer that nobody can be', () => {
     expect(warningsOf(closed('[{ id: a }]'))).toEqual([
       expect.stringContaining('the consumer "a" has no key'),
