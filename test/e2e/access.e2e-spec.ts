@@ -569,6 +569,35 @@ describe('what is told of consumers', () => {
     ]).toEqual([14, 10]);
   });
 
+  it('holds whoever is known and kept out, whatever was asked for', async () => {
+    const set = await closed(
+      [consumer('red', { select: { routes: 'sys/route!=main' } }), consumer('off', { disabled: true })],
+      {
+        file: () => ({
+          routes: [
+            { id: 'main', path: '/v1' },
+            { id: 'free', path: '/free' },
+          ],
+        }),
+      },
+    );
+    const statuses: number[] = [];
+    for (const name of ['red', 'off', 'nobody'])
+      for (const path of ['/v1/models', '/v1/models/m', '/free/models'])
+        statuses.push((await models(set, bearer(name), path)).status);
+    expect(statuses).toEqual([403, 403, 200, 401, 401, 401, 401, 401, 401]);
+    const metrics = await set.gateway.metrics();
+    const told = metrics
+      .find('llm_proxy_consumer_requests_total')
+      .map(({ labels, value }) => [labels, value]);
+    expect(told).toEqual([
+      [{ consumer: 'red', model: '', result: 'forbidden' }, 2],
+      [{ consumer: 'off', model: '', result: 'unauthorized' }, 3],
+    ]);
+    expect(metrics.sum('llm_proxy_rejected_total', { reason: 'forbidden' })).toBe(2);
+    expect(metrics.sum('llm_proxy_rejected_total', { reason: 'unauthorized' })).toBe(6);
+  });
+
   it('stands in the line of the request', async () => {
     const set = await closed([consumer('red')], {
       upstreams: 2,
