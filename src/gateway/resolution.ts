@@ -73,8 +73,8 @@ export interface Arrival {
 
 /**
  * Who gets what, step by step. The order is part of the API (docs/access.md): what a client learns first must not depend
- * on what comes later. Before the body: draining, path, method, preflight, key, route. With it: model, protocol, issued
- * ids; then the limits of the consumer. Health and load are the business of the claim.
+ * on what comes later. Before the body: draining, path, method, preflight, key, route. With it: keys that could be
+ * read as others, model, protocol, issued ids; then the limits of the consumer. Health and load are the business of the claim.
  */
 @Injectable()
 export class Resolution {
