@@ -9,24 +9,27 @@ const NOT_ASCII = /[^\0-\x7f]/;
  */
 export class CaseTwins {
   readonly #names: ReadonlySet<string>;
-  /** By length in bytes. */
-  readonly #sizes: readonly boolean[];
+  /** The first letters of those names that may have so many bytes. */
+  readonly #firstBySize: readonly (readonly number[])[];
 
   /** @param names of ASCII, in lower case */
   constructor(readonly names: readonly string[]) {
     this.#names = new Set(names);
-    const sizes: boolean[] = [];
+    const firstBySize: number[][] = [];
     for (const name of names) {
       // Each `s` may come as two bytes, each `k` as three.
       const longest = name.length + name.split('s').length - 1 + 2 * (name.split('k').length - 1);
-      for (let size = name.length; size <= longest; size++) sizes[size] = true;
+      for (let size = name.length; size <= longest; size++)
+        (firstBySize[size] ??= []).push(name.charCodeAt(0));
     }
-    this.#sizes = sizes;
+    this.#firstBySize = firstBySize;
   }
 
-  /** Whether a key of so many bytes can be one. */
-  fits(bytes: number): boolean {
-    return this.#sizes[bytes] === true;
+  /** Whether a key without escapes can be one, by the number of its bytes and the first of them. */
+  fits(bytes: number, first: number): boolean {
+    const letters = this.#firstBySize[bytes];
+    // Lower case differs from upper case in one bit; other bytes may be a ſ.
+    return letters !== undefined && (first > 0x7f || letters.includes(first | 0x20));
   }
 
   /** The name that this key, decoded or with one character for each byte, would be taken for; null for the name itself. */

@@ -102,7 +102,8 @@ export class JsonIndex {
       const start = (table[slot * 4] as number) + 1;
       const bytes = (table[slot * 4 + 1] as number) - start - 1;
       if (this.escapedKeys?.has(slot) !== true) {
-        if (!twins.fits(bytes) || this.#isOneOf(twins.names, start, bytes)) continue;
+        if (!twins.fits(bytes, this.source.byteAt(start)) || this.#isOneOf(twins.names, start, bytes))
+          continue;
       }
       if (twins.of(this.key(slot)) !== null) return slot;
     }
