@@ -40,7 +40,13 @@ describe('the pages about access and protocols', () => {
       routeNotAllowed,
     ];
     expect(told).toEqual(errors.map((make) => [make().status, make().code]));
-    for (const code of ['consumer_busy', 'previous_response_not_found', 'invalid_id', 'unsupported_protocol'])
+    for (const code of [
+      'consumer_busy',
+      'previous_response_not_found',
+      'invalid_id',
+      'miscased_key',
+      'unsupported_protocol',
+    ])
       expect(access).toContain(code);
   });
 

@@ -1,6 +1,7 @@
-import { previousResponseNotFound, unreadableId } from '../common/errors/access-errors.js';
+import { miscasedKey, previousResponseNotFound, unreadableId } from '../common/errors/access-errors.js';
 import type { GatewayError } from '../common/errors/gateway-error.js';
 import type { JsonDocument } from '../common/json/json-document.js';
+import { printable } from '../common/text/mask.js';
 import type { Consumer } from '../contracts/consumer.js';
 import { visitNamed } from './request-ids.js';
 
@@ -51,14 +52,21 @@ export class IssuedIds {
   /**
    * The upstream that issued what a request to `/responses` names; null where it names nothing. Throws a 404 for what was
    * issued to another consumer; where the service is `closed`, also for what nobody here was issued, and a 400 for what
-   * is no id at all: who knows what a provider makes of it.
+   * is no id at all, or what stands under a key that is one of these but for case: who knows what a provider makes of it.
+   * Who `seesAll` is told of what was issued to anybody.
    */
-  pinnedUpstream(body: JsonDocument, consumer: Consumer | null, closed: boolean): Pinned | null {
+  pinnedUpstream(
+    body: JsonDocument,
+    consumer: Consumer | null,
+    closed: boolean,
+    seesAll = false,
+  ): Pinned | null {
     // Without consumers nothing is refused, so nothing is looked for before anything is known.
     if (!closed && this.#issues.size === 0) return null;
     const found: { pinned: Pinned | null } = { pinned: null };
-    visitNamed(body, ({ id, param }) => {
+    visitNamed(body, ({ id, param, miscased }) => {
       if (id === null) {
+        if (closed && miscased !== undefined) throw miscasedKey(shownKey(miscased), param);
         if (closed) throw unreadableId(param);
         return;
       }
@@ -67,7 +75,8 @@ export class IssuedIds {
         if (closed) throw previousResponseNotFound(param);
         return;
       }
-      if (closed && issue.consumer !== (consumer?.id ?? null)) throw previousResponseNotFound(param);
+      if (closed && !seesAll && issue.consumer !== (consumer?.id ?? null))
+        throw previousResponseNotFound(param);
       // What lives at two providers cannot be named in one request.
       if (found.pinned !== null && found.pinned.upstream !== issue.upstream)
         throw previousResponseNotFound(param);
@@ -77,4 +86,10 @@ export class IssuedIds {
     });
     return found.pinned;
   }
+}
+
+/** A walk tells one character for each byte, except of what came as an escape. */
+function shownKey(key: string): string {
+  const bytes = Buffer.from(key, 'latin1');
+  return printable(bytes.toString('latin1') === key ? bytes.toString('utf8') : key);
 }

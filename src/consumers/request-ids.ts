@@ -1,3 +1,4 @@
+import { CaseTwins } from '../common/json/case-twins.js';
 import type { JsonDocument } from '../common/json/json-document.js';
 import { JsonWalk, type WalkValue, type WalkVisitor } from '../common/json/json-walk.js';
 
@@ -7,10 +8,13 @@ export interface NamedId {
   readonly id: string | null;
   /** The field that names it. */
   readonly param: string;
+  /** A key that differs from `param` in case only, as it was written: who knows whether a provider takes it for that. */
+  readonly miscased?: string;
 }
 
 /** Fields that name a file or a container wherever they stand in items and tools. */
-const REFERENCES: ReadonlySet<string> = new Set(['file_id', 'file_ids', 'container_id']);
+const REFERENCE_NAMES = ['file_id', 'file_ids', 'container_id'];
+const REFERENCES: ReadonlySet<string> = new Set(REFERENCE_NAMES);
 /** What holds anything: schemas, notes of the client's own, variables, and notes of an earlier answer that nobody looks up. */
 const FREE_FORM: ReadonlySet<string> = new Set([
   'annotations', 'arguments', 'attributes', 'env', 'error', 'filters', 'headers', 'input_schema', 'metadata', 'output_schema', 'parameters',
@@ -37,6 +41,18 @@ type Place =
   | 'prompt'
   | 'variables'
   | 'free';
+
+/** Where something is looked for: the keys that lead to it, or decide what it is. */
+const DECISIVE: Partial<Record<Place, CaseTwins>> = {
+  body: new CaseTwins(['previous_response_id', 'conversation', 'input', 'instructions', 'tools', 'prompt']),
+  conversation: new CaseTwins(['id']),
+  item: new CaseTwins([
+    'id', 'type', 'role', 'status', 'result', 'content', 'encrypted_content', 'tools', ...REFERENCE_NAMES,
+  ]), // prettier-ignore
+  parts: new CaseTwins(REFERENCE_NAMES),
+  tools: new CaseTwins(['container', ...REFERENCE_NAMES]),
+  prompt: new CaseTwins(['variables']),
+};
 
 /** An object or array of the body. */
 interface Inside {
@@ -98,6 +114,7 @@ class NamedIds implements WalkVisitor<Inside> {
 
   open(kind: 'object' | 'array', key: string, around: Inside): Inside {
     around.filled = true;
+    this.#lookAtCase(key, around);
     const memberOf = around.place === 'item' ? around.item : null;
     const place = this.#placeOf(kind, key, around);
     return inside(place, place === 'item' ? new ItemNotes() : null, memberOf, key);
@@ -105,6 +122,7 @@ class NamedIds implements WalkVisitor<Inside> {
 
   value(key: string, value: WalkValue, around: Inside): void {
     around.filled = true;
+    this.#lookAtCase(key, around);
     around.item?.value(key, value);
     const { place } = around;
     if (place === 'body') {
@@ -120,6 +138,11 @@ class NamedIds implements WalkVisitor<Inside> {
   close({ item, memberOf, key, filled }: Inside): void {
     memberOf?.note(key, filled ? FILLED : EMPTY);
     if (item?.isReference === true) for (const id of item.ids) this.visit({ id, param: 'input' });
+  }
+
+  #lookAtCase(key: string, { place }: Inside): void {
+    const name = DECISIVE[place]?.of(key) ?? null;
+    if (name !== null) this.visit({ id: null, param: name, miscased: key });
   }
 
   #name(param: string, value: WalkValue): void {

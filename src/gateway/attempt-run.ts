@@ -214,10 +214,11 @@ export class AttemptRun implements AnswerListener, AnswerHost, TimerOwner {
 
   get transforming(): boolean {
     const { quota } = this.attempt;
+    // What a quota of tokens, or the book of issued ids, needs to know of a coded answer is only found by decoding it.
+    const looksInside = quota?.countsTokens === true || this.exchange.learnsIds;
+    if (looksInside && contentCoding(this.headers) !== null) return true;
     if (this.target.onResponse === null && quota === null) return false;
-    // What a quota of tokens needs to know of a coded answer is only found by decoding it.
-    const mustDecode = quota?.countsTokens === true && contentCoding(this.headers) !== null;
-    return mustDecode || this.pipeline().transforming;
+    return this.pipeline().transforming;
   }
 
   whole(answer: JsonDocument): void {

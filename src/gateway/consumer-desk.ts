@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { consumerBusy } from '../common/errors/access-errors.js';
-import { queueRefused, shuttingDown, stateUnavailable } from '../common/errors/catalogue.js';
+import { consumerBusy, consumerQueueRefused } from '../common/errors/access-errors.js';
+import { shuttingDown, stateUnavailable } from '../common/errors/catalogue.js';
 import type { Clock } from '../common/time/clock.js';
 import type { Caller, WaitsForPlace } from '../consumers/caller.js';
 import { CLOCK } from '../contracts/ports.js';
@@ -11,8 +11,6 @@ import { ClaimDesk } from './claim-desk.js';
 import type { GatewayExchange } from './gateway-exchange.js';
 import { QuotaDesk } from './quota-desk.js';
 import { SHARED_CONSUMERS, type SharedConsumers } from './shared-consumers.js';
-
-const RETRY_MS = 1000;
 
 /** What a consumer may have at once, and in a window of time: takes it for a request, and gives it back. */
 @Injectable()
@@ -83,7 +81,7 @@ export class ConsumerDesk {
     try {
       const result = waiting instanceof Promise ? await this.claims.attend(exchange, waiting) : waiting;
       if ('unserved' in result)
-        throw this.shared?.rejecting ? stateUnavailable() : refusalOf(result.unserved);
+        throw this.shared?.rejecting ? stateUnavailable() : refusalOf(result.unserved, consumer.slots.limit);
     } finally {
       consumer.slots.leave(request);
       this.shared?.changed(consumer.slots);
@@ -102,7 +100,7 @@ export class ConsumerDesk {
   }
 }
 
-function refusalOf(reason: string): Error {
+function refusalOf(reason: string, limit: number): Error {
   if (reason === 'shutting_down') return shuttingDown();
-  return queueRefused(reason === 'queue_full' ? 'queue_full' : 'queue_timeout', RETRY_MS, []);
+  return consumerQueueRefused(reason === 'queue_full' ? 'queue_full' : 'queue_timeout', limit);
 }

@@ -99,6 +99,11 @@ export class GatewayExchange implements Exchange {
     return this.input.body;
   }
 
+  /** Whether later requests of this consumer depend on what is learned from the answer. */
+  get learnsIds(): boolean {
+    return this.consumer !== null && this.input.operation.name === 'responses';
+  }
+
   get model(): ModelConfig {
     if (this.#model === null) throw new Error('the model of an exchange was asked for before it was known');
     return this.#model;

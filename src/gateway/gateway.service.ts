@@ -248,7 +248,8 @@ export class GatewayService {
   ): void {
     const model = exchange.modelName;
     const reason = rejectionReasonOf(error);
-    if (reason !== null) this.metrics.rejected(model, reason);
+    // Nobody asked for an answer of a model where an administrator asks for an explanation.
+    if (reason !== null && exchange.input.explains !== true) this.metrics.rejected(model, reason);
     exchange.rejection = reason;
     const headers = model === '' ? [] : ['x-llm-proxy-model', headerSafeId(model)];
     if (exchange.routed && this.#expose !== 'none') {

@@ -27,7 +27,7 @@ function setUp() {
   } as unknown as GatewayExchange;
   const target = (quota: QuotaSet | null) =>
     ({ quota, candidate: { upstream: { id: 'u' } } }) as unknown as CompiledTarget;
-  return { clock, desk: new QuotaDesk(new QuotaMetrics(new Registry())), exchange, setOf, target };
+  return { clock, desk: new QuotaDesk(new QuotaMetrics(new Registry(), 10)), exchange, setOf, target };
 }
 
 describe('QuotaDesk', () => {

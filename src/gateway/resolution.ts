@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import {
   invalidAdminToken,
   invalidMetricsToken,
+  miscasedKey,
   routeNotAllowed,
   unsupportedProtocol,
 } from '../common/errors/access-errors.js';
@@ -15,6 +16,7 @@ import {
   wrongMethod,
 } from '../common/errors/catalogue.js';
 import type { GatewayError } from '../common/errors/gateway-error.js';
+import { CaseTwins } from '../common/json/case-twins.js';
 import { isJsonString, stringFault } from '../common/json/raw-value.js';
 import type { WallClock } from '../common/time/clock.js';
 import { mediaType } from '../common/http/media-type.js';
@@ -35,6 +37,8 @@ import { ConsumerDesk } from './consumer-desk.js';
 import type { GatewayExchange } from './gateway-exchange.js';
 
 const EXPLAIN = 'x-llm-proxy-explain';
+/** What decides the model, of which a reader that ignores case would see another one. */
+const MODEL = new CaseTwins(['model']);
 
 /** What keeps an endpoint: the keys of consumers where there are any, `server.metrics_token`, or nothing. */
 export type Guard = 'key' | 'metrics_token' | 'none';
@@ -69,8 +73,8 @@ export interface Arrival {
 
 /**
  * Who gets what, step by step. The order is part of the API (docs/access.md): what a client learns first must not depend
- * on what comes later. Before the body: draining, path, method, preflight, key, route. With it: model, protocol, issued
- * ids; then the limits of the consumer. Health and load are the business of the claim.
+ * on what comes later. Before the body: draining, path, method, preflight, key, route. With it: keys that could be
+ * read as others, model, protocol, issued ids; then the limits of the consumer. Health and load are the business of the claim.
  */
 @Injectable()
 export class Resolution {
@@ -103,6 +107,7 @@ export class Resolution {
 
   /** The model with the candidates that this caller may use for this. Throws the answer that ends the request. */
   withBody(exchange: GatewayExchange): ModelRoute {
+    this.#oneReading(exchange);
     const sight = this.#sight(exchange);
     const known = this.#knownModel(exchange, sight);
     const speaking = this.#supportedProtocol(exchange, known);
@@ -184,6 +189,13 @@ export class Resolution {
 
   // ---- with the body
 
+  /** 400. A provider that ignores the case of keys must not see another model than is looked up here. */
+  #oneReading({ body, input }: GatewayExchange): void {
+    if (!this.consumers.closed || input.operation.body !== 'json') return;
+    const twin = body.caseTwin(MODEL);
+    if (twin !== undefined) throw miscasedKey(printable(twin), 'model');
+  }
+
   #sight({ input }: GatewayExchange): Sight | null {
     return input.route === null ? null : this.routing.sight(input.route, input.caller);
   }
@@ -213,9 +225,10 @@ export class Resolution {
 
   /** 404 for what was issued to somebody else; what was issued here pins the request to its upstream. */
   #issuedIds(exchange: GatewayExchange, speaking: ModelRoute): ModelRoute {
-    const { operation } = exchange.input;
+    const { explains, operation } = exchange.input;
     if (operation.name !== 'responses') return speaking;
-    const pinned = this.issued.pinnedUpstream(exchange.body, exchange.consumer, this.consumers.closed);
+    const { body, consumer } = exchange;
+    const pinned = this.issued.pinnedUpstream(body, consumer, this.consumers.closed, explains);
     if (pinned === null) return speaking;
     const only = speaking.only(({ upstream }) => upstream.id === pinned.upstream);
     if (only === null) throw pinned.notFound();

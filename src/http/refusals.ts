@@ -25,13 +25,14 @@ export class Refusals {
 
   send(response: ServerResponse, context: EdgeContext, error: GatewayError): void {
     const reason = rejectionReasonOf(error);
-    const { caller, resolved } = context;
+    const { caller, explains, resolved } = context;
     const forModel = resolved?.endpoint.name === 'operation';
-    // A wrong path or method is nobody's request for a model; who is kept out is always counted.
+    // A wrong path or method is nobody's request for a model, nor is what an administrator wants to be explained; who is
+    // kept out is always counted.
     const counts =
       forModel || reason === 'shutting_down' || reason === 'unauthorized' || reason === 'forbidden';
-    if (reason !== null && counts) this.metrics.rejected('', reason);
-    if (caller !== null && forModel) this.consumers.counted(caller.id, '', reason ?? 'error');
+    if (reason !== null && counts && !explains) this.metrics.rejected('', reason);
+    if (caller !== null && counts) this.consumers.counted(caller.id, '', reason ?? 'error');
     const who =
       caller === null
         ? {}

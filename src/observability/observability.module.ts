@@ -46,7 +46,7 @@ export class ObservabilityModule {
         { provide: GatewayMetrics, useValue: metrics },
         { provide: KeyMetrics, useValue: new KeyMetrics(registry) },
         { provide: ConsumerMetrics, useValue: new ConsumerMetrics(registry, options.metricsConsumers) },
-        { provide: QuotaMetrics, useValue: new QuotaMetrics(registry) },
+        { provide: QuotaMetrics, useValue: new QuotaMetrics(registry, options.metricsConsumers) },
         { provide: SlotMetrics, useValue: new SlotMetrics(registry) },
         { provide: GatewayLog, useValue: log },
       ],

@@ -47,7 +47,13 @@ async function processOf(
   const metricsRegistry = new Registry();
   const store = new QuotaStore(config, log, clock.now);
   const registry = new QuotaRegistry(config, store, clock.now);
-  const keeper = new QuotaKeeperService(registry, store, new QuotaMetrics(metricsRegistry), log, clock.now);
+  const keeper = new QuotaKeeperService(
+    registry,
+    store,
+    new QuotaMetrics(metricsRegistry, 10),
+    log,
+    clock.now,
+  );
   await keeper.onModuleInit();
   const [model] = loaded.config.models;
   const [entry] = model?.entries ?? [];

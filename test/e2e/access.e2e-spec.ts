@@ -11,6 +11,7 @@ const codeOf = (answer: RawAnswer): unknown => [
   answer.status,
   (answer.json['error'] as { code?: string }).code,
 ];
+const messageOf = (answer: RawAnswer): unknown => (answer.json['error'] as { message?: string }).message;
 const models = (set: Stage, headers: Record<string, string>, path = '/v1/models'): Promise<RawAnswer> =>
   set.gateway.send({ method: 'GET', path, headers }).end();
 const names = async (set: Stage, headers: Record<string, string>, path?: string): Promise<unknown> =>
@@ -482,9 +483,12 @@ describe('consumers side by side', () => {
     const high = set.chat({ n: 3 }, { headers: red });
     await waitFor(async () => (await depth()) === 2, 'two wait');
     // They count in the size of the queue.
-    expect(codeOf(await set.chat({}, { headers: { ...red, 'x-llm-proxy-priority': '-9' } }).end())).toEqual([
-      503,
-      'queue_full',
+    const full = await set.chat({}, { headers: { ...red, 'x-llm-proxy-priority': '-9' } }).end();
+    expect(codeOf(full)).toEqual([503, 'queue_full']);
+    // The upstream is free: the limit of the consumer is what keeps it.
+    expect([messageOf(full), full.header('retry-after')]).toEqual([
+      'This consumer already has 1 request running (max_concurrency), and the queue has no place left.',
+      '1',
     ]);
     // Nobody else has to wait for them.
     const other = set.chat({ n: 4 }, { headers: bearer('blue') });
@@ -521,7 +525,11 @@ describe('consumers side by side', () => {
       'it waits',
     );
     left.leave();
-    expect(codeOf(await set.chat({}, { headers: red }).end())).toEqual([503, 'queue_timeout']);
+    const late = await set.chat({}, { headers: red }).end();
+    expect(codeOf(late)).toEqual([503, 'queue_timeout']);
+    expect(messageOf(late)).toBe(
+      'This consumer already has 1 request running (max_concurrency), and none ended in time.',
+    );
     gate.resolve();
     expect((await first.end()).status).toBe(200);
     expect((await set.chat({}, { headers: red }).end()).status).toBe(200);
@@ -567,6 +575,35 @@ describe('what is told of consumers', () => {
       tokens({ consumer: 'red', direction: 'input' }),
       tokens({ consumer: 'red', direction: 'output' }),
     ]).toEqual([14, 10]);
+  });
+
+  it('holds whoever is known and kept out, whatever was asked for', async () => {
+    const set = await closed(
+      [consumer('red', { select: { routes: 'sys/route!=main' } }), consumer('off', { disabled: true })],
+      {
+        file: () => ({
+          routes: [
+            { id: 'main', path: '/v1' },
+            { id: 'free', path: '/free' },
+          ],
+        }),
+      },
+    );
+    const statuses: number[] = [];
+    for (const name of ['red', 'off', 'nobody'])
+      for (const path of ['/v1/models', '/v1/models/m', '/free/models'])
+        statuses.push((await models(set, bearer(name), path)).status);
+    expect(statuses).toEqual([403, 403, 200, 401, 401, 401, 401, 401, 401]);
+    const metrics = await set.gateway.metrics();
+    const told = metrics
+      .find('llm_proxy_consumer_requests_total')
+      .map(({ labels, value }) => [labels, value]);
+    expect(told).toEqual([
+      [{ consumer: 'red', model: '', result: 'forbidden' }, 2],
+      [{ consumer: 'off', model: '', result: 'unauthorized' }, 3],
+    ]);
+    expect(metrics.sum('llm_proxy_rejected_total', { reason: 'forbidden' })).toBe(2);
+    expect(metrics.sum('llm_proxy_rejected_total', { reason: 'unauthorized' })).toBe(6);
   });
 
   it('stands in the line of the request', async () => {

@@ -89,6 +89,56 @@ describe('x-llm-proxy-explain', () => {
     expect(set.a.requests).toHaveLength(0);
   });
 
+  it('finds an id whoever it was issued to, and keeps to the upstream that issued it', async () => {
+    const set = await stage({
+      upstreams: 2,
+      server: { admin_token: TOKEN },
+      provider: { protocol: 'responses' },
+      file: () => ({ consumers: [consumer('red')] }),
+    });
+    set.a.next((_request, answer) => answer.error(500));
+    set.b.always((_request, answer) => answer.json(200, { id: 'resp_1', output: [] }));
+    const ask = (body: object, headers: Record<string, string>) =>
+      set.gateway.send({ path: '/v1/responses', body: { model: 'm', input: 'x', ...body }, headers }).end();
+    expect((await ask({}, bearer('red'))).status).toBe(200);
+    const explained = await ask({ previous_response_id: 'resp_1' }, asked().headers);
+    const { candidates } = explained.json as { candidates: { upstream: string; reason: string }[] };
+    expect(candidates.map(({ upstream, reason }) => `${upstream} ${reason}`)).toEqual([
+      'b free and healthy',
+      'a issued',
+    ]);
+    // What nobody was issued is found by nobody.
+    expect((await ask({ previous_response_id: 'resp_2' }, asked().headers)).status).toBe(404);
+  });
+
+  it('moves no metric of requests, whatever comes of it', async () => {
+    const set = await stage({
+      upstreams: 1,
+      server: { admin_token: TOKEN, allow_hints: true, body_limit: 1000 },
+      file: () => ({ consumers: [consumer('red')] }),
+    });
+    const counted = async () =>
+      (await set.gateway.metrics()).text
+        .split('\n')
+        .filter((line) => /^llm_proxy_(requests|rejected|consumer|affinity|failures|first_byte)/.test(line));
+    const before = await counted();
+    const { headers } = asked();
+    const send = (path: string, body: object | string, more: Record<string, string> = {}) =>
+      set.gateway.send({ path: `/v1/${path}`, body, headers: { ...headers, ...more } }).end();
+    const statuses = [
+      await send('chat/completions', { model: 'm', messages: [] }),
+      await send('chat/completions', { model: 'nowhere', messages: [] }),
+      await send('messages', { model: 'm', messages: [] }),
+      await send('chat/completions', { model: 'm', messages: [] }, { 'x-llm-proxy-tier': '9' }),
+      await send('chat/completions', { messages: [] }),
+      await send('chat/completions', 'no json'),
+      await send('chat/completions', { model: 'm', padding: 'x'.repeat(2000) }),
+      await send('chat/completions', { model: 'm' }, { 'content-type': 'text/plain' }),
+    ].map(({ status }) => status);
+    expect(statuses).toEqual([200, 404, 400, 400, 400, 400, 413, 415]);
+    expect(await counted()).toEqual(before);
+  });
+
   it('does nothing without server.admin_token, and never reaches a provider', async () => {
     const set = await stage();
     expect((await set.chat({}, asked()).end()).json['object']).toBe('chat.completion');

@@ -3,6 +3,7 @@ import { completion } from '../support/answers.js';
 import type { RawAnswer } from '../support/raw-client.js';
 import { answerWell } from '../support/scripted-upstream.js';
 import { secretKey } from '../support/secret-watch.js';
+import { consumer } from '../support/consumers.js';
 import { stage, type Stage } from '../support/stage.js';
 import { gate, waitFor } from '../support/wait-for.js';
 
@@ -291,6 +292,25 @@ describe('llm_proxy_quota_remaining', () => {
       [{ scope: 'provider', id: 'pa', unit: 'tokens', per: LONG }, 500],
       [{ scope: 'upstream', id: 'a', unit: 'requests', per: 'PT1M' }, 5],
       [{ scope: 'entry', id: 'm/a', unit: 'requests', per: LONG }, 2],
+    ]);
+  });
+
+  it('names no more consumers than metrics may', async () => {
+    const set = await stage({
+      server: { metrics_consumers: 2 },
+      file: () => ({
+        consumers: ['a', 'b', 'c', 'd'].map((id, i) =>
+          consumer(id, { quota: [{ requests: 9 - i, per: 'P1D' }] }),
+        ),
+      }),
+    });
+    const metrics = await set.gateway.metrics();
+    expect(
+      metrics.find('llm_proxy_quota_remaining').map(({ labels, value }) => [labels['id'], value]),
+    ).toEqual([
+      ['a', 9],
+      ['b', 8],
+      ['other', 6],
     ]);
   });
 });

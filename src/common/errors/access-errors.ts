@@ -1,3 +1,4 @@
+import { queueRefused, type QueueRefusal } from './catalogue.js';
 import { GatewayError } from './gateway-error.js';
 
 /** What a caller is told who may not, or not now. As in the catalogue, codes are part of the API. */
@@ -62,9 +63,19 @@ export const consumerBusy = (limit: number): GatewayError =>
     status: 429,
     code: 'consumer_busy',
     type: 'rate_limit_error',
-    message: `This consumer already has ${limit} requests running (max_concurrency).`,
+    message: `${atLimit(limit)}.`,
     headers: { 'retry-after': '1', 'retry-after-ms': '1000' },
   });
+
+/** It would have waited, or did so in vain: for a place of its own, whatever the upstreams do. */
+export const consumerQueueRefused = (refusal: QueueRefusal, limit: number): GatewayError => {
+  const why = refusal === 'queue_full' ? 'the queue has no place left' : 'none ended in time';
+  return queueRefused(refusal, 1000, [], `${atLimit(limit)}, and ${why}.`);
+};
+
+function atLimit(limit: number): string {
+  return `This consumer already has ${limit} ${limit === 1 ? 'request' : 'requests'} running (max_concurrency)`;
+}
 
 export const previousResponseNotFound = (param: string): GatewayError =>
   new GatewayError({
@@ -82,4 +93,14 @@ export const unreadableId = (param: string): GatewayError =>
     type: 'invalid_request_error',
     message: `An id in "${param}" must be a text.`,
     param,
+  });
+
+/** `shownKey`: as the client wrote it. */
+export const miscasedKey = (shownKey: string, name: string): GatewayError =>
+  new GatewayError({
+    status: 400,
+    code: 'miscased_key',
+    type: 'invalid_request_error',
+    message: `The key "${shownKey}" differs from "${name}" only in case, so a provider could take it for that; write "${name}".`,
+    param: name,
   });

@@ -290,12 +290,13 @@ export const queueRefused = (
   refusal: QueueRefusal,
   retryMs: number,
   attempts: readonly object[],
+  message = 'all upstreams busy',
 ): GatewayError =>
   new GatewayError({
     status: 503,
     code: refusal,
     type: 'server_error',
-    message: 'all upstreams busy',
+    message,
     extra: { attempts },
     headers: retryHeaders(retryMs),
   });

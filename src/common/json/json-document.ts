@@ -1,4 +1,5 @@
 import { ByteSource } from './byte-source.js';
+import type { CaseTwins } from './case-twins.js';
 import { OPEN_ARRAY, OPEN_OBJECT } from './json-bytes.js';
 import { JsonContainer } from './json-container.js';
 import { JsonIndex } from './json-index.js';
@@ -57,6 +58,12 @@ export class JsonDocument extends JsonContainer {
 
   has(key: string): boolean {
     return this.#find(key) !== -1;
+  }
+
+  /** The first key of the bytes, decoded, that one of the names differs from in case only. */
+  caseTwin(twins: CaseTwins): string | undefined {
+    const slot = this.index.findCaseTwin(twins);
+    return slot === -1 ? undefined : this.index.key(slot);
   }
 
   /** The bytes of the value; a copy only where they span parts. Never write into them. */

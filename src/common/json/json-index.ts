@@ -1,4 +1,5 @@
 import { ByteSource } from './byte-source.js';
+import type { CaseTwins } from './case-twins.js';
 import { OPEN_ARRAY, OPEN_OBJECT } from './json-bytes.js';
 import { JsonScanner } from './json-scanner.js';
 import { JsonSyntaxError } from './json-syntax-error.js';
@@ -94,6 +95,21 @@ export class JsonIndex {
     return -1;
   }
 
+  /** The first member whose key one of the names differs from in case only, or -1. Keys are decoded only where they may be one. */
+  findCaseTwin(twins: CaseTwins): number {
+    const table = this.table;
+    for (let slot = 0; slot < this.count; slot++) {
+      const start = (table[slot * 4] as number) + 1;
+      const bytes = (table[slot * 4 + 1] as number) - start - 1;
+      if (this.escapedKeys?.has(slot) !== true) {
+        if (!twins.fits(bytes, this.source.byteAt(start)) || this.#isOneOf(twins.names, start, bytes))
+          continue;
+      }
+      if (twins.of(this.key(slot)) !== null) return slot;
+    }
+    return -1;
+  }
+
   /** The index of a nested value, made on first use; undefined where the value is none of that kind or is broken. */
   child(slot: number, opener: Opener): JsonIndex | undefined {
     const start = this.valueStart(slot);
@@ -104,6 +120,11 @@ export class JsonIndex {
       (this.#children ??= new Map()).set(slot, child);
     }
     return child ?? undefined;
+  }
+
+  #isOneOf(names: readonly string[], start: number, bytes: number): boolean {
+    for (const name of names) if (name.length === bytes && this.source.matches(start, name)) return true;
+    return false;
   }
 
   #findLastDecoded(key: string, before: number): number {

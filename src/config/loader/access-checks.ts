@@ -26,7 +26,9 @@ export function checkAccess(entries: Entries, findings: Findings): void {
       );
     }
   }
+  warnOfSharedSecrets(entries, findings);
   if (routes !== null) checkRoutes(routes, entries, findings);
+  if (consumers === null) warnOfOpenRoutes(entries, findings);
   checkSelectors(entries, findings);
   warnOfDeadSettings(entries, findings);
 }
@@ -43,6 +45,11 @@ function checkConsumers(consumers: readonly ConsumerEntry[]): void {
         `"${shown(section.id)}" is already the id of ${first.place()}; choose another one`,
       );
     else if (section.id !== undefined) ids.set(section.id, entry);
+    if (section.id === 'other')
+      entry.warning(
+        ['id'],
+        '"other" also stands in metrics for all consumers beyond server.metrics_consumers; choose another id',
+      );
     const keys = section.keys ?? [];
     if (keys.length === 0 && !entry.isWrong(['keys'])) {
       const which = section.id === undefined ? 'this consumer' : `the consumer "${shown(section.id)}"`;
@@ -51,7 +58,7 @@ function checkConsumers(consumers: readonly ConsumerEntry[]): void {
     const keyIds = new Set<string>();
     for (const [i, key] of keys.entries()) {
       // A list of something else was reported by its rule.
-      if (typeof key !== 'object' || key === null) continue;
+      if (!isObject(key)) continue;
       if (key.id !== undefined && keyIds.has(key.id))
         entry.problem(
           ['keys', i, 'id'],
@@ -88,6 +95,44 @@ function checkRoutes(routes: readonly Entry<RouteSection>[], entries: Entries, f
       [...here, 'upstreams'],
       entries.upstreams === null ? null : known,
       findings,
+    );
+  }
+}
+
+/** One secret for two purposes: who was given it for the one has the other. */
+function warnOfSharedSecrets({ consumers, server }: Entries, findings: Findings): void {
+  const tokens = new Map<string, string>();
+  for (const name of ['metrics_token', 'admin_token'] as const) {
+    const token = server[name];
+    if (typeof token !== 'string' || token.trim() === '') continue;
+    const digest = digestOf({ value: token }) ?? '';
+    const twin = tokens.get(digest);
+    if (twin === undefined) tokens.set(digest, `server.${name}`);
+    else
+      findings.warning(
+        ['server', name],
+        `is the same as ${twin}: whoever may read the metrics sees all of the back end; choose another one`,
+      );
+  }
+  if (tokens.size === 0) return;
+  for (const entry of consumers ?? [])
+    for (const [i, key] of (entry.section.keys ?? []).entries()) {
+      const token = tokens.get((isObject(key) ? digestOf(key) : null) ?? '');
+      if (token !== undefined)
+        entry.warning(
+          ['keys', i],
+          `is the same key as ${token}, so that each of them opens both; choose another one`,
+        );
+    }
+}
+
+/** A selector of callers, where nobody is asked who calls. */
+function warnOfOpenRoutes({ routes }: Entries, findings: Findings): void {
+  for (const { index, section } of routes ?? []) {
+    if (typeof section.select?.consumers !== 'string') continue;
+    findings.warning(
+      ['routes', index, 'select', 'consumers'],
+      'has no effect, since there are no "consumers": everybody may use this route',
     );
   }
 }
@@ -155,6 +200,10 @@ function warnOfDeadSettings({ providers, upstreams }: Entries, findings: Finding
         `${name} is set, but works only for chat requests to an upstream that speaks chat-completions`,
       );
   }
+}
+
+function isObject(key: unknown): boolean {
+  return typeof key === 'object' && key !== null;
 }
 
 function isOn(thinkTags: unknown): boolean {

@@ -101,9 +101,63 @@ describe('consumers', () => {
       expect(text).not.toMatch(/words|q,r/);
   });
 
+  describe('a token or key with a character that no header carries safely', () => {
+    const place = {
+      'server.metrics_token': (value: string) => file({ server: `metrics_token: ${value}` }),
+      'server.admin_token': (value: string) => file({ server: `admin_token: ${value}` }),
+      'consumers[0].keys[0].value': (value: string) =>
+        closed(`[{ id: a, keys: [{ id: k, value: ${value} }] }]`),
+    };
+    it.each(Object.entries(place))('%s is refused, and never shown', (path, text) => {
+      for (const value of ['"schlüssel-1"', '"key\\u00a0"', '"\\ufeffkey"', '"ключ"', '"key\\u0080"']) {
+        const [problem, ...more] = problemsOf(text(value));
+        expect(problem).toContain(path);
+        expect(problem).toMatch(/: holds a character beyond ASCII, which no header carries safely$/);
+        expect(more).toEqual([]);
+      }
+      for (const value of ['"key\\u0007x"', '"key\\u007f"', '"a\\u0000b"'])
+        expect(problemsOf(text(value))[0]).toMatch(/: holds a character that no HTTP header can carry$/);
+      expect(problemsOf(text('"${KEY}"'), { KEY: 'schlüssel-1' })).toHaveLength(1);
+      expect(load(text('"~!#$%&*+-./^_|"')).config).toBeDefined();
+    });
+  });
+
   it('warns where /metrics would tell their names to everybody', () => {
     const text = file({ end: 'consumers: [{ id: a, keys: [{ id: k, value: x }] }]' });
     expect(warningsOf(text)).toEqual([expect.stringContaining('set server.metrics_token')]);
+  });
+
+  it('warns of one secret for two purposes, and never shows it', () => {
+    const server = (admin: string): string => `metrics_token: token-of-metrics, admin_token: ${admin}`;
+    const text = (admin: string, key: string): string =>
+      file({
+        server: server(admin),
+        end: `consumers: [{ id: a, keys: [{ id: k, value: x }, { id: l, ${key} }] }]`,
+      });
+    expect(warningsOf(text('token-of-admins', 'value: y'))).toEqual([]);
+    expect(warningsOf(text('" token-of-metrics "', 'value: y'))).toEqual([
+      expect.stringMatching(
+        /^server\.admin_token \(line \d+\): is the same as server\.metrics_token: whoever/,
+      ),
+    ]);
+    for (const key of ['value: token-of-admins', `sha256: ${sha256('token-of-admins').toUpperCase()}`])
+      expect(warningsOf(text('token-of-admins', key))).toEqual([
+        expect.stringMatching(
+          /^consumers\[0\]\.keys\[1\] \(line \d+\): is the same key as server\.admin_token,/,
+        ),
+      ]);
+    const [shown] = warningsOf(text('token-of-admins', 'value: token-of-metrics'));
+    expect(shown).toContain('is the same key as server.metrics_token');
+    expect(shown).not.toContain('token-of');
+    // Also in an open service.
+    const open = file({ server: server('token-of-metrics') });
+    expect(warningsOf(open)).toEqual([expect.stringContaining('is the same as server.metrics_token')]);
+  });
+
+  it('warns of a consumer that metrics could not tell from the rest', () => {
+    expect(warningsOf(closed('[{ id: other, keys: [{ id: k, value: x }] }]'))).toEqual([
+      'consumers[0].id (line 5): "other" also stands in metrics for all consumers beyond server.metrics_consumers; choose another id',
+    ]);
   });
 
   it('warns of a consumer that nobody can be', () => {
@@ -173,6 +227,29 @@ describe('routes', () => {
   it('takes any whole number as a priority, a negative one too', () => {
     const { config } = load(routes('[{ id: r, path: /a, upstreams: [{ upstream: u, priority: -3 }] }]'));
     expect(config.routes[0]?.upstreams?.[0]?.priority).toBe(-3);
+  });
+});
+
+describe('a selector of consumers', () => {
+  const routes = [
+    'routes:',
+    '  - { id: default, path: /v1 }',
+    '  - id: paid',
+    '    path: /paid/v1',
+    '    select:',
+    '      models: "sys/model=m"',
+    '      consumers: "team=search"',
+  ].join('\n');
+
+  it('is told where there are none: the route is open', () => {
+    expect(warningsOf(file({ end: routes }))).toEqual([
+      'routes[1].select.consumers (line 11): has no effect, since there are no "consumers": everybody may use this route',
+    ]);
+  });
+
+  it('is as it should be where there are some', () => {
+    const consumers = 'consumers: [{ id: a, labels: { team: search }, keys: [{ id: k, value: x }] }]';
+    expect(warningsOf(file({ server: TOKEN, end: `${routes}\n${consumers}` }))).toEqual([]);
   });
 });
 

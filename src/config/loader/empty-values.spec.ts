@@ -31,6 +31,8 @@ describe('a key that limits or closes something, without its value', () => {
     ['consumers[0].disabled', consumer('disabled:')],
     ['consumers[0].labels', consumer('labels:')],
     ['consumers[0].quota', consumer('quota:')],
+    ['consumers[0].keys', consumer('keys:')],
+    ['providers[0].keys', fileOf('keys:')],
     ['consumers[0].keys[0].expires', consumerKey('expires:')],
     ['consumers[0].keys[0].disabled', consumerKey('disabled:')],
     ['consumers[0].keys[0].labels', consumerKey('labels:')],

@@ -28,6 +28,8 @@ export function checkSelectors(entries: Entries, findings: Findings): void {
   const check = (kind: Kind, text: unknown, warn: (message: string) => void): void => {
     if (typeof text !== 'string' || looked.has(`${kind} ${text}`)) return;
     looked.add(`${kind} ${text}`);
+    // Where there are no consumers the whole selector is dead, and told as that.
+    if (kind === 'consumers' && entries.consumers === null) return;
     for (const key of keysOf(text)) {
       if (carried[kind].has(key) || told.has(`${kind} ${key}`)) continue;
       told.add(`${kind} ${key}`);

@@ -21,6 +21,7 @@ export class ConsumerSection {
   @Setting({
     rule: consumerKeys(ConsumerKeySection),
     section: ConsumerKeySection,
+    nullProblem: 'has no value; list the keys, write [] for none, or remove the key',
     default: [],
     description: 'Keys of this consumer; each of them lets it in.',
   })

@@ -17,9 +17,12 @@ export const secret: Rule = simpleRule('secret', { type: 'string' }, (value) => 
 
 /** A secret that must be there where its key is; trimmed and substituted before it comes here. Never shown. */
 export const token: Rule = simpleRule('token', { type: 'string', minLength: 1 }, (value) => {
+  if (typeof value !== 'string') return notText(value);
+  // Trap: clients encode other characters as they like, and white space beyond ASCII would be trimmed without a word.
+  if (/[^\0-\x7f]/.test(value)) return 'holds a character beyond ASCII, which no header carries safely';
   const problem = secret.check(value)[0]?.message;
   if (problem !== undefined) return problem;
-  const key = String(value).trim();
+  const key = value.trim();
   if (key === '') return 'is empty; a key must be a text';
   // A client's header with either of these is refused before anything is looked up.
   return /[,\s]/.test(key) ? 'holds a comma or a space, which no client can send in a key' : null;

@@ -2,7 +2,7 @@ import type { Registry } from 'prom-client';
 import { CounterFamily, type CounterSeries } from './series.js';
 
 /** Stands for all consumers beyond the limit. */
-const OTHER = 'other';
+export const OTHER_CONSUMERS = 'other';
 
 /** The series of one consumer and model, made when first needed. */
 interface OfModel {
@@ -85,8 +85,8 @@ export class ConsumerMetrics {
   /** The first of them are named. */
   #label(consumer: string): string {
     if (this.#series.has(consumer)) return consumer;
-    const named = this.#series.has(OTHER) ? this.#series.size - 1 : this.#series.size;
-    return named >= this.limit ? OTHER : consumer;
+    const named = this.#series.has(OTHER_CONSUMERS) ? this.#series.size - 1 : this.#series.size;
+    return named >= this.limit ? OTHER_CONSUMERS : consumer;
   }
 }
 

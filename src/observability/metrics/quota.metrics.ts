@@ -1,4 +1,5 @@
 import { Gauge, type Registry } from 'prom-client';
+import { OTHER_CONSUMERS } from './consumer.metrics.js';
 import { CounterFamily, type CounterSeries } from './series.js';
 
 /** What the gauge reads at scrape time. */
@@ -15,7 +16,8 @@ export class QuotaMetrics {
   readonly #estimated: CounterFamily;
   #states: () => Iterable<QuotaState> = () => [];
 
-  constructor(registry: Registry) {
+  /** @param consumers most of them that are named */
+  constructor(registry: Registry, consumers: number) {
     this.#estimated = new CounterFamily(
       registry,
       'llm_proxy_tokens_estimated_total',
@@ -30,7 +32,7 @@ export class QuotaMetrics {
       registers: [registry],
       collect() {
         this.reset();
-        for (const [labels, remaining] of smallest(states())) this.set(labels, remaining);
+        for (const [labels, remaining] of smallest(named(states(), consumers))) this.set(labels, remaining);
       },
     });
   }
@@ -47,7 +49,20 @@ export class QuotaMetrics {
 
 type QuotaLabels = Record<'scope' | 'id' | 'unit' | 'per', string>;
 
-/** A fixed and a sliding window of one length share their labels: the nearer one is shown. */
+/** The first consumers by their names, the rest as one. */
+function* named(states: Iterable<QuotaState>, limit: number): Generator<QuotaState> {
+  const consumers = new Set<string>();
+  for (const state of states) {
+    if (state.scope !== 'consumer' || consumers.has(state.id)) yield state;
+    else if (consumers.size >= limit) yield { ...state, id: OTHER_CONSUMERS };
+    else {
+      consumers.add(state.id);
+      yield state;
+    }
+  }
+}
+
+/** A fixed and a sliding window of one length share their labels, as do consumers beyond the limit: the nearest one is shown. */
 function smallest(states: Iterable<QuotaState>): Iterable<[QuotaLabels, number]> {
   const byLabels = new Map<string, [QuotaLabels, number]>();
   for (const { scope, id, unit, per, remaining } of states) {

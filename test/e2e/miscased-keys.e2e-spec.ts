@@ -1,0 +1,55 @@
+import { describe, expect, it } from 'vitest';
+import { bearer, consumer } from '../support/consumers.js';
+import { stage } from '../support/stage.js';
+
+const closed = () => ({ consumers: [consumer('red')] });
+
+describe('a key of the body that is "model" but for case', () => {
+  const bodies = [
+    '{"model":"m","messages":[],"Model":"real-big"}',
+    '{"MODEL":"real-big","model":"m","messages":[]}',
+    String.raw`{"model":"m","messages":[],"m\u004fdel":"real-big"}`,
+    '{"Model":"m","messages":[]}',
+  ];
+  const paths = ['chat/completions', 'completions', 'embeddings', 'responses', 'messages', 'messages/count_tokens', 'rerank', 'images/generations', 'audio/speech']; // prettier-ignore
+
+  it('is refused where consumers are apart, whatever is asked', async () => {
+    const set = await stage({ file: closed });
+    for (const path of paths)
+      for (const body of bodies) {
+        const answer = await set.gateway.send({ path: `/v1/${path}`, body, headers: bearer('red') }).end();
+        const error = answer.json['error'] as Record<string, string>;
+        expect([answer.status, error['code'], error['param']]).toEqual([400, 'miscased_key', 'model']);
+        expect(error['message']).toMatch(/^The key "(Model|MODEL|mOdel)" differs from "model" only in case/);
+        expect(answer.json['type']).toBe(path.startsWith('messages') ? 'error' : undefined);
+      }
+    expect(set.a.requests).toHaveLength(0);
+    const metrics = await set.gateway.metrics();
+    expect(metrics.sum('llm_proxy_rejected_total', { reason: 'bad_request' })).toBe(
+      paths.length * bodies.length,
+    );
+  });
+
+  it('passes in an open service, byte for byte', async () => {
+    const set = await stage();
+    const [body = ''] = bodies;
+    const answer = await set.gateway.send({ path: '/v1/chat/completions', body }).end();
+    expect(answer.status).toBe(200);
+    expect(set.a.last.text).toContain('"Model":"real-big"');
+  });
+
+  it('is a field like any other in a form, whose fields are told apart by case', async () => {
+    const set = await stage({ file: closed, upstream: { serves: ['audio'] } });
+    set.a.always((_request, answer) => answer.json(200, { text: 'hi' }));
+    const field = (name: string, value: string) =>
+      `--b\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`;
+    const answer = await set.gateway
+      .send({
+        path: '/v1/audio/transcriptions',
+        body: `${field('Model', 'x')}${field('model', 'm')}--b--\r\n`,
+        headers: { ...bearer('red'), 'content-type': 'multipart/form-data; boundary=b' },
+      })
+      .end();
+    expect(answer.status).toBe(200);
+  });
+});
