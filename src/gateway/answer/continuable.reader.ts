@@ -1,5 +1,6 @@
 import { streamInterrupted } from '../../common/errors/error-form.js';
 import { isDone } from '../../common/sse/done-event.js';
+import { CUT_IN_EVENT, isWhole } from '../../common/sse/open-event.js';
 import type { SseEvent } from '../../common/sse/sse-event.js';
 import { StreamLimitError } from '../../common/sse/stream-limit.js';
 import type { AttemptFailure } from '../../contracts/exchange.js';
@@ -64,6 +65,10 @@ export class ContinuableReader implements AnswerReader {
     const open = this.#pipeline.openEvent;
     if (open !== undefined && !this.options.seam.admits(open)) {
       this.broken(this.#failure('5xx', 'sent an error event'));
+      return;
+    }
+    if (open !== undefined && !isWhole(open)) {
+      this.broken(this.#failure('net_err', CUT_IN_EVENT));
       return;
     }
     let rest: readonly Buffer[];

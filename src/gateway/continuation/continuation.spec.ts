@@ -84,6 +84,29 @@ describe('a stream that another upstream continues', () => {
     expect(stream.answer.text).toBe('a');
   });
 
+  it.each(['data: {"id', 'da', 'data: [DO', delta('lost').slice(0, -5), 'event: e\ndata: '])(
+    'a clean end within an event is a break: %j',
+    (half) => {
+      const stream = begin();
+      expect(stream.say([delta('a') + half], 'end').verdicts).toEqual(['commit', 'suspended net_err']);
+      expect(stream.sent).toBe(delta('a'));
+      expect(stream.say([half], 'end').verdicts).toEqual(['fail net_err']);
+      stream.say([other('b'), other({}, { finish_reason: 'stop' }), half], 'end');
+      expect(stream.text()).toBe('ab');
+      expect(stream.sent.endsWith(DONE)).toBe(true);
+      expect(stream.sent).not.toContain(half + '\n');
+    },
+  );
+
+  it.each([DONE.trimEnd(), finish().trimEnd(), ': bye', ''])(
+    'a clean end behind a whole event is the end, blank line or not: %j',
+    (last) => {
+      const stream = begin();
+      expect(stream.say([delta('a') + last], 'end').verdicts).toEqual(['commit', 'ok']);
+      expect(stream.sent).toBe(delta('a') + last);
+    },
+  );
+
   it('an event that broke off before its blank line was never whole', () => {
     const stream = begin();
     stream.say([delta('a').trimEnd()], 'break');
