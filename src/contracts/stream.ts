@@ -16,6 +16,7 @@ export interface StreamTransform {
   push(event: SseEvent, emit: (event: SseEvent) => void): void;
   /**
    * The answer ended (cleanly or not), or said `[DONE]`, which is sent behind what this emits: emits what was held back.
+   * Where another upstream goes on with an answer that broke, that is not sent: the other one is asked from what was sent.
    * Called again only where data came behind `[DONE]`.
    */
   flush(emit: (event: SseEvent) => void): void;

@@ -226,7 +226,7 @@ export class GatewayService {
   /** An answer had begun, and nobody can go on with it. */
   #unfinished({ givenUp }: GatewayExchange, relayed: RelayedAnswer, sink: ResponseSink): Ending {
     const cause = givenUp === null || givenUp === 'client_gone' ? 'upstream' : givenUp;
-    sink.endInterrupted(streamInterrupted(cause));
+    sink.endInterrupted(Buffer.concat([...relayed.withheld, streamInterrupted(cause)]));
     return relayed.suspension ?? { outcome: null, target: null, status: relayed.status };
   }
 

@@ -27,6 +27,7 @@ export class StreamPipeline {
   readonly #sent = new SseFraming();
   readonly #output = new OutputRun();
   readonly #stages: ((event: SseEvent) => void)[];
+  #entry: (event: SseEvent) => void;
   #unterminated = false;
   /** The first ones, of plugins. */
   readonly #guarded: number;
@@ -50,17 +51,33 @@ export class StreamPipeline {
     const deliver = (event: SseEvent) => this.#deliver(event);
     if (transforms.length === 0) {
       this.#stages = [deliver];
+      this.#entry = deliver;
       this.#guarded = 0;
       return;
     }
     this.#stages = transforms.map((transform, i) => (event) => this.#stage(transform, i, event));
     this.#stages.push(deliver);
     this.#guarded = transforms.filter((transform) => transform instanceof GuardedTransform).length;
+    this.#entry = this.#stages[0]!;
     if (this.#guarded === 0) return;
     const behind = this.#stages[this.#guarded]!;
     const gated = (event: SseEvent): void => this.#gate(event, behind);
     this.#stages[this.#guarded] = gated;
     this.#behind = behind;
+  }
+
+  /** Shows every event to `admits` before any stage sees it; false: it is left out. For a stage that wants every event. */
+  filter(admits: (event: SseEvent) => boolean): void {
+    const entry = this.#entry;
+    const filtered = (event: SseEvent): void => {
+      if (admits(event)) entry(event);
+    };
+    this.#entry = filtered;
+  }
+
+  /** What the upstream has said of an event that is not over. */
+  get openEvent(): SseEvent | undefined {
+    return this.#decoder.open;
   }
 
   /** Whether the client may get other bytes than the upstream sent. */
@@ -89,7 +106,7 @@ export class StreamPipeline {
       this.#watchWhole(chunk);
       return chunk;
     }
-    this.#decoder.push(chunk, this.#stages[0]!);
+    this.#decoder.push(chunk, this.#entry);
     if (this.#done !== null) this.#finish();
     return this.#output.take();
   }
@@ -99,7 +116,7 @@ export class StreamPipeline {
    * @throws StreamLimitError as `push` does; not when it broke
    */
   end(broken = false): readonly Buffer[] {
-    if (!broken) this.#decoder.end(this.#stages[0]!);
+    if (!broken) this.#decoder.end(this.#entry);
     if (this.#guarded > 0) this.#finish();
     for (let i = this.#guarded; i < this.#transforms.length; i++)
       this.#transforms[i]!.flush(this.#stages[i + 1]!);
@@ -157,7 +174,7 @@ export class StreamPipeline {
   /** Bytes that are already on their way: keeps the open event, looks at whole ones. */
   #watch(chunk: Buffer): void {
     if (!this.#observersWant(chunk) && this.#decoder.pass(chunk)) return;
-    this.#decoder.push(chunk, this.#stages[0]!);
+    this.#decoder.push(chunk, this.#entry);
   }
 
   /** A chunk of whole events that no transform wanted. */

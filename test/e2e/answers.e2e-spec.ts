@@ -117,6 +117,38 @@ describe('what is no failure (spec 01 §5)', () => {
     const answer = await set.stream().end();
     expect([answer.text, answer.ending]).toEqual([delta('x') + finish(), 'complete']);
   });
+
+  it.each([delta('y').trimEnd(), 'data: [DONE]', 'data: last', ': comment'])(
+    'a stream that ends cleanly without its last blank line: %s',
+    async (last) => {
+      const set = await stage();
+      set.a.next((_r, answer) => answer.sse([delta('x') + last]));
+      const answer = await set.stream().end();
+      expect([answer.text, answer.ending]).toEqual([delta('x') + last, 'complete']);
+    },
+  );
+
+  it.each(['off', 'split'])(
+    'half an event at a clean end is a break, with think_tags: %s',
+    async (think_tags) => {
+      const set = await stage({ provider: { think_tags } });
+      for (const bytes of [delta('x') + delta('lost').slice(0, -12), delta('<x').slice(0, 9)]) {
+        set.a.next((_r, answer) => answer.sse([bytes.slice(0, 20), bytes.slice(20)]));
+        const answer = await set.stream().end();
+        expect(answer.events.at(-1)?.json).toMatchObject({ error: { code: 'upstream_stream_interrupted' } });
+        expect(answer.text).not.toContain('[DONE]');
+      }
+      expect((await set.gateway.metrics()).sum('llm_proxy_requests_total', { result: 'net_err' })).toBe(2);
+    },
+  );
+
+  it('half an event that would be the first one fails over behind the barrier', async () => {
+    const set = await stage({ upstreams: 2, upstream: { first_token_timeout: 'PT20S' } });
+    set.a.next((_r, answer) => answer.sse([delta({ role: 'assistant' }), delta('lost').slice(0, -12)]));
+    const answer = await set.stream().end();
+    expect(answer.header('x-llm-proxy-upstream')).toBe('b');
+    expect(answer.text).not.toContain('error');
+  });
 });
 
 describe('answers that are coded all the same (spec 01 §3)', () => {

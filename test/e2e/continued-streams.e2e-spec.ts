@@ -277,6 +277,54 @@ describe('on_interrupt: continue', () => {
     expect(set.b.last.json['messages']).toEqual([...MESSAGES, { role: 'assistant', content: 'Hello wor' }]);
   });
 
+  describe.each(['split', 'strip'])('a tag that broke in the middle, with think_tags: %s', (think_tags) => {
+    const set = () => stage({ ...continuing, provider: { think_tags } });
+    const ends: [string, (...pieces: string[]) => Script][] = [
+      ['a reset', breaks],
+      [
+        'an error event',
+        (...pieces) =>
+          (_r, answer) =>
+            answer.sse([...pieces, event({ error: { message: 'no' } })]),
+      ],
+    ];
+
+    it.each(ends)('was not sent: the next upstream begins anew after %s', async (_name, ending) => {
+      const { a, b, stream } = await set();
+      a.next(ending(ROLE, delta('<th')));
+      b.next(goesOn('<think>SECRET</think>Answer'));
+      const answer = await stream().end();
+      expect(joinDeltas(answer.text)).toBe('Answer');
+      expect(joinDeltas(answer.text, 'reasoning_content')).toBe(think_tags === 'split' ? 'SECRET' : '');
+      expect(b.last.json['messages']).toEqual(MESSAGES);
+    });
+
+    it.each(ends)('is no part of what the next upstream goes on with after %s', async (_name, ending) => {
+      const { a, b, stream } = await set();
+      a.next(ending(ROLE, delta('Hello <think>hm</think>w<thin')));
+      b.next(goesOn('<think>SECRET</think>orld'));
+      const answer = await stream().end();
+      expect(joinDeltas(answer.text)).toBe('Hello world');
+      expect(b.last.json['messages']).toEqual([...MESSAGES, { role: 'assistant', content: 'Hello w' }]);
+    });
+
+    it.each(ends)(
+      'is given to the client before the error where nobody goes on: %s',
+      async (_name, ending) => {
+        const { a, b, c, stream } = await set();
+        a.next(ending(ROLE, delta('Hello <th')));
+        b.next((_r, answer) => answer.error(503));
+        c.next(ending(ROLE));
+        const answer = await stream().end();
+        expect(answer.text.startsWith(ROLE + delta('Hello '))).toBe(true);
+        const [text, error] = answer.events.slice(-2);
+        expect(text?.json).toMatchObject({ choices: [{ delta: { content: '<th' } }] });
+        expect(error?.json).toMatchObject({ error: { code: 'upstream_stream_interrupted' } });
+        expect(joinDeltas(answer.text)).toBe('Hello <th');
+      },
+    );
+  });
+
   it('stays one session', async () => {
     const set = await stage({ ...continuing, provider: { session_header: 'x-session' } });
     set.a.next(breaks(delta('one')));

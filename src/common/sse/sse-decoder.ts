@@ -36,6 +36,11 @@ export class SseDecoder {
     return this.#pending;
   }
 
+  /** What came so far of the event whose blank line has not. */
+  get open(): SseEvent | undefined {
+    return this.#pending === 0 ? undefined : new SseEvent(Buffer.concat(this.#parts, this.#pending));
+  }
+
   /** Between two events: nothing waits, not even a skipped one. */
   get idle(): boolean {
     return this.#pending === 0 && !this.#skipping;

@@ -50,6 +50,11 @@ export class SseEvent {
     return this.#json;
   }
 
+  /** The data begins as a JSON object, whether or not it is one. */
+  get beginsObject(): boolean {
+    return this.payload !== undefined && beginsObject(this.payload);
+  }
+
   /**
    * The same event with other data: its further lines (`event:`, `id:`, comments) and its line ends stay. Data that
    * holds line feeds becomes several lines in the place of the first one.

@@ -56,11 +56,17 @@ describe('BarrierReader', () => {
     ['nothing', []],
     ['comments', [PING]],
     ['a role', [ROLE]],
-    ['half an event', ['data: {"a']],
+    ['an event that nobody can read', ['data: a']],
   ])('a clean end behind %s is a whole answer', (_name, pieces) => {
     const host = run(pieces);
     expect(host.sink.text).toBe(pieces.join(''));
     expect(host.verdicts).toEqual(['commit', 'ok']);
+  });
+
+  it('a clean end within an event is a failure, and no end', () => {
+    const host = run([ROLE, 'data: {"a']);
+    expect(host.sink.calls).toEqual([]);
+    expect(host.verdicts).toEqual(['fail net_err']);
   });
 
   it('a break before the first meaningful event can fail over, one behind it cannot', () => {

@@ -1,3 +1,4 @@
+import { CUT_IN_EVENT, isCut } from '../../common/sse/open-event.js';
 import { SseDecoder, SseEventTooLargeError } from '../../common/sse/sse-decoder.js';
 import type { SseEvent } from '../../common/sse/sse-event.js';
 import type { AttemptFailure } from '../../contracts/exchange.js';
@@ -43,6 +44,12 @@ export class BarrierReader implements AnswerReader {
   end(): void {
     if (this.#reader === null) {
       if (this.#over) return;
+      const open = this.#verdict === 'wait' ? this.#decoder?.open : undefined;
+      if (open !== undefined && isCut(open)) {
+        this.#over = true;
+        this.host.fail({ result: 'net_err', status: this.host.status, reason: CUT_IN_EVENT });
+        return;
+      }
       // A last event may lack its blank line.
       this.#decoder?.end((event) => this.#judge(event));
       if (this.#failed()) return;

@@ -1,10 +1,14 @@
 import { streamInterrupted } from '../../common/errors/error-form.js';
+import { isDone } from '../../common/sse/done-event.js';
+import { CUT_IN_EVENT, isWhole } from '../../common/sse/open-event.js';
+import type { SseEvent } from '../../common/sse/sse-event.js';
 import { StreamLimitError } from '../../common/sse/stream-limit.js';
 import type { AttemptFailure } from '../../contracts/exchange.js';
 import type { RelayedAnswer } from '../continuation/relayed-answer.js';
 import type { SeamTransform } from '../continuation/seam.transform.js';
 import type { StreamPipeline } from '../stream-pipeline.js';
 import type { AnswerHost, AnswerReader, CommitOptions } from './answer-reader.js';
+import { Brings, meaningOf } from './chunk-meaning.js';
 
 const BLANK_LINE = Buffer.from('\n\n');
 const SWITCHED = Buffer.from(': llm-proxy switched upstream\n\n');
@@ -33,6 +37,7 @@ export class ContinuableReader implements AnswerReader {
   ) {
     this.#continuing = options.answer.begun;
     this.#pipeline = host.pipeline();
+    this.#pipeline.filter((event) => options.seam.admits(event));
   }
 
   data(chunk: Buffer): boolean {
@@ -57,6 +62,15 @@ export class ContinuableReader implements AnswerReader {
 
   end(): void {
     if (this.#over) return;
+    const open = this.#pipeline.openEvent;
+    if (open !== undefined && !this.options.seam.admits(open)) {
+      this.broken(this.#failure('5xx', 'sent an error event'));
+      return;
+    }
+    if (open !== undefined && !isWhole(open)) {
+      this.broken(this.#failure('net_err', CUT_IN_EVENT));
+      return;
+    }
     let rest: readonly Buffer[];
     try {
       rest = this.#pipeline.end();
@@ -87,14 +101,20 @@ export class ContinuableReader implements AnswerReader {
       this.host.fail(failure);
       return;
     }
-    const { answer } = this.options;
+    const { answer, seam } = this.options;
+    const { midEvent } = this.#pipeline;
     const last = this.#flushed();
+    if (answer.continuable && this.host.continuable && !seam.late.some(endsAnswer)) {
+      // Trap: the client does not have it, and half a tag is no text yet. Who goes on says it anew, from what the client has.
+      answer.withheld = last;
+      if (midEvent) this.host.sink.write(BLANK_LINE);
+      this.host.suspended(failure, answer.phase);
+      return;
+    }
+    for (const event of seam.late) answer.sent(event);
     if (answer.finished && this.host.breakCause !== 'own_error') {
       this.host.sink.end(answer.doneSent ? last : [...last, DONE]);
       this.host.interrupted(failure, answer.phase);
-    } else if (answer.continuable && this.host.continuable) {
-      if (last.length > 0) this.host.sink.write(last);
-      this.host.suspended(failure, answer.phase);
     } else {
       this.host.sink.endInterrupted(Buffer.concat([...last, streamInterrupted(this.host.breakCause)]));
       this.host.interrupted(failure, answer.phase);
@@ -108,10 +128,11 @@ export class ContinuableReader implements AnswerReader {
   #write(out: readonly Buffer[]): boolean {
     if (this.host.committed) return this.host.sink.write(out);
     this.host.commit(this.#commitOptions());
+    this.options.answer.withheld = [];
     return this.host.sink.write([SWITCHED, ...out]);
   }
 
-  /** What was held back is true text of the upstream; an event that never became whole is none. */
+  /** What was held back, and is true text of the upstream where nobody goes on; an event that never became whole is none. */
   #flushed(): Buffer[] {
     this.options.seam.broken = true;
     let held: readonly Buffer[] = [];
@@ -120,6 +141,7 @@ export class ContinuableReader implements AnswerReader {
     } catch {
       // A stage that fails here has said so in the log; what it held is lost, and so is the answer after it.
       this.options.answer.spoil();
+      this.options.seam.late.length = 0;
     }
     return this.#pipeline.midEvent ? [...held, BLANK_LINE] : [...held];
   }
@@ -137,4 +159,8 @@ export class ContinuableReader implements AnswerReader {
     const { contentType } = this.options;
     return { kind: 'sse', bodyChanged: true, ...(contentType === undefined ? {} : { contentType }) };
   }
+}
+
+function endsAnswer(event: SseEvent): boolean {
+  return isDone(event) || (meaningOf(event) & Brings.finishReason) !== 0;
 }

@@ -1,4 +1,5 @@
 import { JsonDocument } from '../../common/json/json-document.js';
+import { CUT_IN_EVENT, isCut } from '../../common/sse/open-event.js';
 import { SseDecoder } from '../../common/sse/sse-decoder.js';
 import { StreamLimitError } from '../../common/sse/stream-limit.js';
 import type { AttemptFailure } from '../../contracts/exchange.js';
@@ -49,7 +50,7 @@ export class JoinAnswerReader implements AnswerReader {
     let cut = false;
     try {
       this.#decoder.end((event) => {
-        cut = event.data?.startsWith('{') === true && event.json === undefined;
+        cut = isCut(event);
         if (!cut) this.#joiner.push(event);
       });
     } catch (error) {
@@ -57,7 +58,7 @@ export class JoinAnswerReader implements AnswerReader {
       return;
     }
     if (cut) {
-      this.#fail('stream cut in the middle of an event');
+      this.#fail(CUT_IN_EVENT);
       return;
     }
     const told = this.#joiner.errorObject;

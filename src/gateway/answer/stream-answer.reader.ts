@@ -1,3 +1,4 @@
+import { CUT_IN_EVENT, isCut } from '../../common/sse/open-event.js';
 import { StreamLimitError } from '../../common/sse/stream-limit.js';
 import type { AttemptFailure } from '../../contracts/exchange.js';
 import type { StreamPipeline } from '../stream-pipeline.js';
@@ -59,6 +60,11 @@ export class StreamAnswerReader implements AnswerReader {
   }
 
   end(): void {
+    const open = this.#pipeline?.openEvent;
+    if (open !== undefined && isCut(open)) {
+      this.broken({ result: 'net_err', status: this.host.status, reason: CUT_IN_EVENT });
+      return;
+    }
     let rest: readonly Buffer[] | undefined;
     try {
       rest = this.#pipeline?.end();

@@ -129,8 +129,6 @@ describe('a continued stream, at any cut', () => {
           const begun = stream.answer.text;
           const rest = (before + after).slice(begun.length);
           fc.pre(begun === '' || !rest.startsWith(begun));
-          // A tag that broke off in the middle is text: nobody knows what it would have become.
-          fc.pre(!begun.includes('<'));
           stream.say([said(rest, other, 'b')], 'end');
         }
         expect(stream.text()).toBe(before + after);

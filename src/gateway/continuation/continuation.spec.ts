@@ -2,17 +2,19 @@ import { describe, expect, it } from 'vitest';
 import { chunk, delta, DONE, event, finish, usage } from '../../../test/support/answers.js';
 import { ContinuedStream } from '../../../test/support/continued-stream.js';
 import { JsonDocument } from '../../common/json/json-document.js';
+import { SseEvent } from '../../common/sse/sse-event.js';
+import type { StreamTransform } from '../../contracts/stream.js';
 import { RelayedAnswer } from './relayed-answer.js';
 
 const ROLE = delta({ role: 'assistant', content: '' });
 const SWITCHED = ': llm-proxy switched upstream\n\n';
 const ERROR = event({ error: { message: 'overloaded' } });
 
-function begin(body: object = {}): ContinuedStream {
+function begin(body: object = {}, transforms?: () => StreamTransform[]): ContinuedStream {
   const request = { model: 'm', stream: true, messages: [], ...body };
   const answer = RelayedAnswer.of(JsonDocument.parse(Buffer.from(JSON.stringify(request))));
   if (answer === null) throw new Error('this request is not to be continued');
-  return new ContinuedStream(answer);
+  return new ContinuedStream(answer, transforms);
 }
 
 /** As the second upstream says it: everything under names of its own. */
@@ -84,6 +86,29 @@ describe('a stream that another upstream continues', () => {
     expect(stream.answer.text).toBe('a');
   });
 
+  it.each(['data: {"id', 'da', 'data: [DO', delta('lost').slice(0, -5), 'event: e\ndata: '])(
+    'a clean end within an event is a break: %j',
+    (half) => {
+      const stream = begin();
+      expect(stream.say([delta('a') + half], 'end').verdicts).toEqual(['commit', 'suspended net_err']);
+      expect(stream.sent).toBe(delta('a'));
+      expect(stream.say([half], 'end').verdicts).toEqual(['fail net_err']);
+      stream.say([other('b'), other({}, { finish_reason: 'stop' }), half], 'end');
+      expect(stream.text()).toBe('ab');
+      expect(stream.sent.endsWith(DONE)).toBe(true);
+      expect(stream.sent).not.toContain(half + '\n');
+    },
+  );
+
+  it.each([DONE.trimEnd(), finish().trimEnd(), ': bye', ''])(
+    'a clean end behind a whole event is the end, blank line or not: %j',
+    (last) => {
+      const stream = begin();
+      expect(stream.say([delta('a') + last], 'end').verdicts).toEqual(['commit', 'ok']);
+      expect(stream.sent).toBe(delta('a') + last);
+    },
+  );
+
   it('an event that broke off before its blank line was never whole', () => {
     const stream = begin();
     stream.say([delta('a').trimEnd()], 'break');
@@ -121,6 +146,25 @@ describe('a stream that another upstream continues', () => {
       'suspended 5xx',
     ]);
     expect(stream.sent).toBe(delta('a'));
+  });
+
+  it('shows the error event of a break to no stage, and sends nothing of what one holds', () => {
+    const seen: string[] = [];
+    const stream = begin({}, () => [
+      {
+        needles: null,
+        push: (one, emit) => {
+          seen.push(one.raw.toString());
+          emit(one);
+        },
+        flush: (emit) => emit(new SseEvent(Buffer.from(delta('held')))),
+        whole: () => {},
+      },
+    ]);
+    stream.say([delta('a') + ERROR + delta('b')], 'end');
+    expect(seen).toEqual([delta('a')]);
+    expect(stream.sent).toBe(delta('a'));
+    expect(Buffer.concat([...stream.answer.withheld]).toString()).toBe(delta('held'));
   });
 
   it.each<[string, string, string[]]>([

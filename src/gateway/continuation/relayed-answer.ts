@@ -32,6 +32,8 @@ export class RelayedAnswer {
   status = 0;
   /** How the attempt ended that was to be followed by another one. */
   suspension: Suspension | null = null;
+  /** What the stages held back when the last upstream broke off, as bytes: for the client, where nobody goes on. */
+  withheld: readonly Buffer[] = [];
   readonly identity = new Map<string, Buffer>();
   #text = '';
   #brings = 0;

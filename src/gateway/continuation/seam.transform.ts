@@ -30,8 +30,13 @@ export class SeamTransform implements StreamTransform {
   readonly needles = null;
   /** The upstream said that it cannot go on; nothing behind that is sent. */
   errorSeen = false;
-  /** The stream broke: what is still held has never been part of the answer. */
+  /**
+   * The stream broke: what is still held here has never been part of the answer, and what the stages before it held back is
+   * none until it is sent. It is gathered in `late`.
+   */
   broken = false;
+  readonly late: SseEvent[] = [];
+  #closed = false;
   #emitted = false;
   #role: SseEvent | null = null;
   readonly #continuing: boolean;
@@ -49,11 +54,20 @@ export class SeamTransform implements StreamTransform {
     this.#echo = this.#continuing && answer.text !== '' ? new EchoFilter(echoes) : null;
   }
 
+  /**
+   * False for an error event and all behind it. Asked before any stage sees the event: for them an error is the end of the text, so
+   * that they would give away what they hold, and here it is a break.
+   */
+  admits(event: SseEvent): boolean {
+    this.errorSeen ||= (meaningOf(event) & Brings.error) !== 0;
+    return !this.errorSeen;
+  }
+
   push(event: SseEvent, emit: Emit): void {
-    if (this.errorSeen) return;
+    if (this.#closed) return;
     const brings = meaningOf(event);
     if ((brings & Brings.error) !== 0) {
-      this.errorSeen = true;
+      this.errorSeen = this.#closed = true;
       return;
     }
     if (!this.#continuing) this.#send(event, emit);
@@ -138,7 +152,8 @@ export class SeamTransform implements StreamTransform {
     const role = this.#role;
     this.#role = null;
     if (role !== null) this.#send(role, emit);
-    this.answer.sent(event);
+    if (this.broken) this.late.push(event);
+    else this.answer.sent(event);
     emit(event);
   }
 }

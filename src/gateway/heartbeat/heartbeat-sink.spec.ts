@@ -117,6 +117,23 @@ describe('once it has opened the stream', () => {
     expect(hidden.inner.text).toBe(`${OPENING}${DONE}`);
   });
 
+  it.each([
+    [200, JSON_HEAD, '{"a":1}', `data: {"a":1}\n\n${DONE}`],
+    [204, [], '', DONE],
+    [422, JSON_HEAD, '{"error":{"message":"m"}}', 'data: {"error":{"message":"m","status":422}}\n\n'],
+    [422, SSE, '{"message":"m"}', /^data: \{"error":\{"message":"m",.*"status":422\}\}\n\n$/],
+  ])('tells who answers before an answer that is no stream: %i %j', (status, headers, body, event) => {
+    const { inner, sink } = opened();
+    sink.head(status, [...headers, 'x-llm-proxy-upstream', 'a', 'x-llm-proxy-provider', 'p']);
+    sink.end(body === '' ? undefined : Buffer.from(body));
+    const told = `${OPENING}: llm-proxy upstream=a provider=p attempts=1 queue_ms=0\n\n`;
+    expect(inner.text.startsWith(told)).toBe(true);
+    const rest = inner.text.slice(told.length);
+    if (typeof event === 'string') expect(rest).toBe(event);
+    else expect(rest).toMatch(event);
+    expect(inner.calls.filter((call) => call === 'head')).toHaveLength(1);
+  });
+
   it('ends with an error event and no [DONE]', () => {
     const { inner, sink } = opened();
     sink.error(error, []);

@@ -58,11 +58,13 @@ export class HeartbeatSink implements ResponseSink {
       if (stream) this.#framing = new SseFraming();
       else this.stop();
       this.inner.head(status, headers);
-    } else if (stream) {
+      return;
+    }
+    const told = whoAnswers(headers);
+    if (told !== '') this.inner.write(Buffer.from(`: llm-proxy ${told}\n\n`));
+    if (stream) {
       this.#phase = 'passing';
       this.#framing = new SseFraming();
-      const told = whoAnswers(headers);
-      if (told !== '') this.inner.write(Buffer.from(`: llm-proxy ${told}\n\n`));
     } else {
       this.#status = status;
       this.#phase = status >= 400 ? 'refusal' : 'json';
