@@ -3,8 +3,11 @@ import { Socket } from 'node:net';
 
 /** Lines waiting for a slow reader beyond this are dropped and counted. */
 const BACKLOG_LIMIT_CHARACTERS = 4 * 1024 * 1024;
-/** Lines are gathered for so long and written in one piece. */
-const GATHER_MS = 20;
+/** Lines are gathered for so long and written in one piece: a write costs as much as a whole event of a stream. */
+const GATHER_MS = 100;
+/** … or until there are so many. */
+const GATHER_CHARACTERS = 256 * 1024;
+const RETRY_MS = 20;
 
 /**
  * Where log lines go: a file descriptor, written asynchronously and in batches. A reader that stalls, a full disk or a
@@ -37,7 +40,8 @@ export class LogDestination {
     }
     this.#pending.push(line);
     this.#pendingCharacters += line.length;
-    this.#timer ??= setTimeout(() => this.#flush(), GATHER_MS);
+    if (this.#pendingCharacters >= GATHER_CHARACTERS) this.#flush();
+    else this.#timer ??= setTimeout(() => this.#flush(), GATHER_MS);
   }
 
   /** Writes what is waiting, giving a stalled reader no longer than `timeoutMs`. */
@@ -79,7 +83,7 @@ export class LogDestination {
 
   #writeAll(bytes: Buffer, done: (error?: Error | null) => void): void {
     write(this.fd, bytes, 0, bytes.length, null, (error, written) => {
-      if (error?.code === 'EAGAIN') setTimeout(() => this.#writeAll(bytes, done), GATHER_MS);
+      if (error?.code === 'EAGAIN') setTimeout(() => this.#writeAll(bytes, done), RETRY_MS);
       else if (error || written === bytes.length) done(error);
       else this.#writeAll(bytes.subarray(written), done);
     });
