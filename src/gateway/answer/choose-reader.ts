@@ -130,11 +130,19 @@ function readerOf(
         const opaque = !isDecoded && contentCoding(host.headers) !== null;
         const contentType = origin.sniffed ? { contentType: 'text/event-stream' } : {};
         const form = new StreamForm(operation.form, options.requestId);
+        const mask = options.maskBytes;
         const errorsFail = !opaque && failureOf(operation) !== null;
         const stream = () =>
           continuation !== null
-            ? new ContinuableReader(host, { ...continuation, ...contentType })
-            : new StreamAnswerReader(host, { decoded: isDecoded, opaque, form, errorsFail, ...contentType });
+            ? new ContinuableReader(host, { ...continuation, mask, ...contentType })
+            : new StreamAnswerReader(host, {
+                decoded: isDecoded,
+                opaque,
+                form,
+                errorsFail,
+                mask,
+                ...contentType,
+              });
         return barrier || continuing
           ? new BarrierReader(host, stream, judge, meaning ?? undefined)
           : stream();
