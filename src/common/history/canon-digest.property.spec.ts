@@ -70,6 +70,8 @@ const string = fc
   .map(
     ([pieces, odd, bad]) => `"${pieces.join('')}${odd === 60 ? bad : ''}${'x'.repeat(odd === 1 ? 100 : 0)}"`,
   );
+/** Trap: where V8 has seen an object whose first name is a backslash, it reads other escaped names as that one. */
+const keyString = string.filter((text) => !/\\\\|\\u005c/i.test(text));
 const key = fc.oneof(
   {
     weight: 3,
@@ -93,7 +95,7 @@ const key = fc.oneof(
       )
       .map((name) => `"${name}"`),
   },
-  string,
+  keyString,
 );
 const digits = fc.stringMatching(/^[0-9]{1,20}$/);
 const number = fc.oneof(
@@ -158,11 +160,17 @@ describe('messageDigest and valueDigest', () => {
   });
 
   it('of objects of many members, in any order', () => {
-    const names = fc.array(fc.oneof(key, string), { minLength: 10, maxLength: 60 });
+    const names = fc.array(fc.oneof(key, keyString), { minLength: 10, maxLength: 60 });
     fc.assert(
       fc.property(names, (keys) => same(`{"content":{${keys.map((name, i) => `${name}:${i}`).join(',')}}}`)),
       { numRuns: 500 },
     );
+  });
+
+  it('of names with a backslash in them', () => {
+    const spelled = `{"content":{"\\n":1,"b":2,"\\\\":3,"\\u005d":4,"[":5}}${PAD}`;
+    const canon = '{"content":{"\\n":1,"[":5,"\\\\":3,"]":4,"b":2}}';
+    expect(valueDigest(Buffer.from(spelled)) === bySha256(canon)).toBe(true);
   });
 
   it('of numbers of every form', () => {
