@@ -84,6 +84,14 @@ export class JsonDocument extends JsonContainer {
     return slot === -1 ? undefined : this.stringAt(slot);
   }
 
+  /** Undefined where the value is no number; anything else is not decoded, however large it is. */
+  number(key: string): number | undefined {
+    const first = this.raw(key)?.[0];
+    return first !== undefined && (first === 0x2d || (first >= 0x30 && first <= 0x39))
+      ? (this.get(key) as number)
+      : undefined;
+  }
+
   /** Whether the value is exactly `true`. */
   isTrue(key: string): boolean {
     const slot = this.#find(key);
