@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { canonOfValue } from '../common/history/canon.js';
+import { valueDigest } from '../common/history/canon-digest.js';
 
 /** Half of a SHA-256: enough to tell scopes apart, and it stands before every prefix that is remembered. */
 const SCOPE_LENGTH = 16;
@@ -24,7 +24,7 @@ export class Scopes {
   #hashOf(value: Buffer): string {
     const key = hash('sha256', value, 'binary');
     const known = this.#known.get(key);
-    const digest = known ?? hash('sha256', canonOfValue(value), 'binary');
+    const digest = known ?? valueDigest(value);
     this.#known.delete(key);
     this.#known.set(key, digest);
     for (const [oldest] of this.#known) {

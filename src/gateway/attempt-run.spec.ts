@@ -315,6 +315,7 @@ describe('AttemptRun, given up', () => {
     await waitFor(() => streaming.sink.text !== '', 'the first event came');
     streaming.exchange.giveUp('client_gone');
     expect(await streaming.outcome).toMatchObject({ result: 'cancelled', answered: true });
+    expect(streaming.sink.text).toContain('The client closed its side of the connection');
     await waitFor(() => provider.requests.every(({ aborted }) => aborted), 'the provider saw both closes');
   });
 

@@ -345,7 +345,8 @@ export class AttemptRun implements AnswerListener, AnswerHost, TimerOwner {
     if (this.#outcome !== null) return;
     // An answer that this service breaks off is a broken one; nobody went away.
     const result = why === 'client_gone' ? 'cancelled' : 'net_err';
-    if (why !== 'client_gone') this.breakCause = why;
+    // One that only ended its own side reads the last event.
+    this.breakCause = why;
     if (this.committed) this.#tellInterrupted({ result, reason: why });
     if (this.#outcome === null) {
       if (this.committed) this.#end({ result, answered: true, status: this.status });

@@ -3,8 +3,9 @@ import { encodeJson } from '../common/json/json-encode.js';
 import { checkRoom } from '../common/sse/stream-limit.js';
 import { isNothing } from '../common/json/raw-value.js';
 import { MessageJoiner } from './message-joiner.js';
+import { checkWhole, readable } from './unreadable.js';
 
-const JOINED_KEYS: ReadonlySet<string> = new Set(['index', 'delta', 'message', 'logprobs']);
+const JOINED_KEYS: ReadonlySet<string> = new Set(['index', 'delta', 'message']);
 const NULL = Buffer.from('null');
 
 /** One choice of a joined answer. Owns its message, its log probabilities and what else its chunks said. */
@@ -20,13 +21,19 @@ export class ChoiceJoiner {
 
   push(choice: JsonDocument): void {
     // Some providers end with, or send only, a whole message instead of a delta.
-    const delta = choice.object('delta') ?? (this.#started ? undefined : choice.object('message'));
+    const delta =
+      readable(choice.object('delta'), choice.raw('delta')) ??
+      (this.#started ? undefined : readable(choice.object('message'), choice.raw('message')));
     if (delta !== undefined) this.#message.push(delta);
     this.#started = true;
-    this.#pushLogprobs(choice.object('logprobs'));
+    const logprobs = choice.object('logprobs');
+    this.#pushLogprobs(logprobs);
     for (const key of choice.keys()) {
       const value = choice.raw(key);
       if (value === undefined || isNothing(value) || JOINED_KEYS.has(key)) continue;
+      // What is no list of tokens, such as one number, is not joined.
+      if (key === 'logprobs' && logprobs !== undefined) continue;
+      checkWhole(value);
       if (!this.#members.has(key)) checkRoom(this.#members, 'members');
       this.#members.set(key, value);
     }
@@ -48,13 +55,18 @@ export class ChoiceJoiner {
   #pushLogprobs(logprobs: JsonDocument | undefined): void {
     for (const key of logprobs?.keys() ?? []) {
       const items: JsonArray | undefined = logprobs?.array(key);
+      if (items === undefined) checkWhole(logprobs?.raw(key) ?? NULL);
       if (items === undefined) continue;
       let list = this.#logprobs.get(key);
       if (list === undefined) {
         checkRoom(this.#logprobs, 'members');
         this.#logprobs.set(key, (list = []));
       }
-      for (let i = 0; i < items.length; i++) list.push(items.raw(i) ?? NULL);
+      for (let i = 0; i < items.length; i++) {
+        const item = items.raw(i) ?? NULL;
+        checkWhole(item);
+        list.push(item);
+      }
     }
   }
 }

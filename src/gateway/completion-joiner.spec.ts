@@ -163,14 +163,54 @@ describe('CompletionJoiner', () => {
     const error = { error: { message: 'x' } };
     const state = (...chunks: unknown[]): boolean[] => {
       const result = joiner(chunks);
-      return [result.error, result.interrupted, result.meaningless];
+      return [result.error, result.interrupted, result.fault !== null];
     };
     expect(state(error)).toEqual([true, false, false]);
     expect(state(delta({ content: 'a' }), error)).toEqual([false, true, false]);
     expect(state({ ...(delta({}) as object), error: null })).toEqual([false, false, false]);
     expect(state('[DONE]')).toEqual([false, false, false]);
     expect(state('sorry', '[DONE]')).toEqual([false, false, true]);
-    expect(state('sorry', delta({ content: 'a' }))).toEqual([false, false, false]);
+    expect(state('sorry', delta({ content: 'a' }))).toEqual([false, false, true]);
+    expect(state('sorry', error)).toEqual([true, false, false]);
+  });
+
+  const deep = `{"choices":[{"delta":{"content":${'['.repeat(11_000)}${']'.repeat(11_000)}}}]}`;
+  it.each([
+    '{"choices":[{"delta":{"content":"lost"}}',
+    'lost',
+    deep,
+    '{"choices":[{"delta":{"content":"lo\\xst"}}]}',
+    '{"choices":[{"delta":{"content":"a" "b"}}]}',
+    '{"choices":[{"delta":{"n":[1,,]}}]}',
+    '{"choices":[{"delta":"lost"}]}',
+    '{"choices":["lost"]}',
+    '{"choices":{"0":"lost"}}',
+    '{"choices":[{"delta":{} "x"}]}',
+    '{"choices":[{"logprobs":{"content":[1,,]}}]}',
+    '{"choices":[{"finish_reason":"lo\\xst"}]}',
+    '{"choices":[],"usage":{"a"}}',
+  ])('leaves nothing out silently: %.60s', (lost) => {
+    const events = [delta({ content: 'a' }), lost.replaceAll('\\\\', '\\'), delta({ content: 'b' })];
+    expect(joiner(events).fault).toBe('an event of the stream cannot be read');
+  });
+
+  it('takes what is odd but can be read', () => {
+    const events = [
+      '{"choices":[{"delta":{"content":"a"},"logprobs":0.5}]}',
+      '{"choices":[{"delta":null,"message":null,"logprobs":null}]}',
+      '{"choices":null}',
+      '{"choices":{}}',
+      '{"choices":[{"delta":"","logprobs":[]}]}',
+    ];
+    expect(joiner(events).fault).toBeNull();
+    expect(join(...events)).toMatchObject({ choices: [{ message: { content: 'a' }, logprobs: [] }] });
+  });
+
+  it('ends with [DONE]', () => {
+    const joined = join(delta({ content: 'Hel' }), ' [DONE] ', delta({ content: 'MORE' }), 'x', {
+      error: 'y',
+    });
+    expect(joined).toMatchObject({ choices: [{ message: { content: 'Hel' } }] });
   });
 
   it('joins so many choices, members and tool calls and no more', () => {

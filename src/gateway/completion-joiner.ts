@@ -1,8 +1,10 @@
 import type { JsonDocument } from '../common/json/json-document.js';
 import type { SseEvent } from '../common/sse/sse-event.js';
+import { isDone } from '../common/sse/done-event.js';
 import { checkRoom } from '../common/sse/stream-limit.js';
 import { isNothing } from '../common/json/raw-value.js';
 import { ChoiceJoiner, objectOf } from './choice-joiner.js';
+import { checkWhole, readable, UnreadableError } from './unreadable.js';
 
 /** Keys of a chunk that are not taken over as they are. */
 const OWN_KEYS: ReadonlySet<string> = new Set(['object', 'choices', 'usage']);
@@ -17,25 +19,37 @@ export class CompletionJoiner {
   readonly #choices = new Map<number, ChoiceJoiner>();
   #usage: Buffer | undefined;
   #chunks = 0;
+  #done = false;
   #unreadable = false;
   #errorSeen = false;
 
   /**
-   * Events that are no JSON object (comments, `[DONE]`) are passed over.
+   * Comments are passed over, and so is all that comes behind `[DONE]`.
    * @throws StreamLimitError where the answer has too many choices, tool calls or members
    */
   push(event: SseEvent): void {
+    if (this.#done) return;
     const chunk = event.json;
     if (chunk === undefined) {
-      const data = event.data ?? '';
-      if (data !== '' && data !== '[DONE]') this.#unreadable = true;
+      if (isDone(event)) this.#done = true;
+      else if ((event.payload?.length ?? 0) > 0) this.#unreadable = true;
       return;
     }
     this.#chunks++;
+    try {
+      this.#pushChunk(chunk);
+    } catch (error) {
+      if (!(error instanceof UnreadableError)) throw error;
+      this.#unreadable = true;
+    }
+  }
+
+  #pushChunk(chunk: JsonDocument): void {
     if (!isNothing(chunk.raw('error'))) this.#errorSeen = true;
     for (const key of chunk.keys()) {
       const value = chunk.raw(key);
       if (value === undefined || isNothing(value)) continue;
+      if (key !== 'choices') checkWhole(value);
       if (key === 'usage') this.#usage = value;
       else if (!OWN_KEYS.has(key) && !this.#top.has(key)) {
         checkRoom(this.#top, 'members');
@@ -61,9 +75,18 @@ export class CompletionJoiner {
     return this.#errorSeen && this.#choices.size > 0;
   }
 
-  /** Something was said, but nothing that is a chunk: no answer, and no empty one either. */
-  get meaningless(): boolean {
-    return this.#chunks === 0 && this.#unreadable;
+  /** `[DONE]` came: the answer is whole, whatever follows. */
+  get done(): boolean {
+    return this.#done;
+  }
+
+  /**
+   * What could not be read, in words of ours; null where all could. Trap: an answer without a part that nobody can read
+   * looks like a whole one. An error that the provider told says more.
+   */
+  get fault(): string | null {
+    if (!this.#unreadable || this.#errorSeen) return null;
+    return this.#chunks === 0 ? 'stream without an answer' : 'an event of the stream cannot be read';
   }
 
   /**
@@ -85,9 +108,9 @@ export class CompletionJoiner {
   }
 
   #pushChoices(chunk: JsonDocument): void {
-    const choices = chunk.array('choices');
+    const choices = readable(chunk.array('choices'), chunk.raw('choices'));
     for (let i = 0; i < (choices?.length ?? 0); i++) {
-      const choice = choices?.object(i);
+      const choice = readable(choices?.object(i), choices?.raw(i));
       if (choice === undefined) continue;
       const index = choice.get('index');
       const key = typeof index === 'number' && Number.isInteger(index) ? index : 0;

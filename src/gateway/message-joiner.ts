@@ -2,6 +2,7 @@ import type { JsonDocument } from '../common/json/json-document.js';
 import { checkRoom } from '../common/sse/stream-limit.js';
 import { accumulate, blank, NAMES, type Fields } from './accumulate.js';
 import { ToolCallJoiner } from './tool-call-joiner.js';
+import { UnreadableError } from './unreadable.js';
 
 /**
  * The message that the deltas of one choice make: texts are joined, lists appended, tool calls merged by their index.
@@ -18,7 +19,8 @@ export class MessageJoiner {
   push(delta: JsonDocument): void {
     for (const key of delta.keys()) {
       const value = delta.get(key);
-      if (value === undefined || value === null) continue;
+      if (value === undefined) throw new UnreadableError();
+      if (value === null) continue;
       if (!this.#keys.has(key)) {
         checkRoom(this.#keys, 'members');
         this.#keys.add(key);

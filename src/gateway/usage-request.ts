@@ -1,3 +1,4 @@
+import { isNothing } from '../common/json/raw-value.js';
 import type { JsonDocument } from '../common/json/json-document.js';
 
 /**
@@ -8,7 +9,7 @@ export function askForUsage(body: JsonDocument): boolean {
   if (!body.isTrue('stream')) return false;
   const options = body.object('stream_options');
   if (options === undefined) {
-    if ((body.get('stream_options') ?? null) !== null) return false;
+    if (!isNothing(body.raw('stream_options'))) return false;
     body.set('stream_options', { include_usage: true });
     return true;
   }

@@ -84,6 +84,7 @@ describe('BodyReader', () => {
     ['deflate', deflateRawSync(text)],
     ['br', brotliCompressSync(text)],
     ['zstd', zstdCompressSync(text)],
+    ['zstd', Buffer.concat([zstdCompressSync(text.slice(0, 3)), zstdCompressSync(text.slice(3))])],
     ['identity', Buffer.from(text)],
   ])('decodes %s', async (coding, bytes) => {
     for (const size of [1, 1000]) expect(textOf(await read(bytes, { coding, size }))).toBe(text);

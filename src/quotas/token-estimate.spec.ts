@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { JsonDocument } from '../common/json/json-document.js';
 import { tokensOfBytes, tokensToReserve } from './token-estimate.js';
 
@@ -31,5 +31,15 @@ describe('tokensOfBytes', () => {
     [5, 2],
   ])('%d bytes are %d tokens', (bytes, tokens) => {
     expect(tokensOfBytes(bytes)).toBe(tokens);
+  });
+
+  it('decodes nothing but a number', () => {
+    const parse = vi.spyOn(JSON, 'parse');
+    const body = JsonDocument.parse(
+      Buffer.from('{"max_tokens":[{},{}],"max_completion_tokens":{},"max_output_tokens":7}'),
+    );
+    expect(tokensToReserve(body)).toBe(Math.ceil(body.byteLength / 4) + 7);
+    expect(parse.mock.calls).toEqual([['7']]);
+    vi.restoreAllMocks();
   });
 });

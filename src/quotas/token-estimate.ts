@@ -20,8 +20,8 @@ export function tokensToReserve(body: JsonDocument): number {
 
 function answerLimitOf(body: JsonDocument): number {
   for (const key of LIMIT_KEYS) {
-    const limit = body.get(key);
-    if (typeof limit === 'number' && limit >= 0) return Math.min(Math.ceil(limit), MAX_ANSWER_TOKENS);
+    const limit = body.number(key);
+    if (limit !== undefined && limit >= 0) return Math.min(Math.ceil(limit), MAX_ANSWER_TOKENS);
   }
   return DEFAULT_ANSWER_TOKENS;
 }

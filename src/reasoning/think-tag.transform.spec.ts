@@ -87,6 +87,21 @@ function reference(text: string): TextPiece[] {
 const role = chunk({ role: 'assistant', content: '' });
 
 describe('ThinkTagTransform on streams', () => {
+  it.each(['split', 'strip'] as const)('passes what it cannot read as it is: %s', (mode) => {
+    const odd = [
+      'data: {"choices":[{"delta":{"content":"<think>"}}\n\n',
+      'data: {"choices":[{"index":0,"delta":{"content":"<lo\\xst"}}]}\n\n',
+      'data: {"choices":[{"index":0,"delta":{"content":"<a" "b"}}]}\n\n',
+      `data: {"choices":[{"delta":{"content":${'['.repeat(11_000)}"<"${']'.repeat(11_000)}}}]}\n\n`,
+      'data: {"choices":{"0":"<think>"}}\n\n',
+      'data: <think>\n\n',
+    ];
+    for (const event of odd) {
+      expect(send(event + content('b') + DONE, mode)).toBe(event + content('b') + DONE);
+      expect(send(`${content('<think>a')}${event}${content('b</think>')}${DONE}`, mode)).toContain(event);
+    }
+  });
+
   it('reads the same at every cut between two events and between two chunks', () => {
     const text = 'ab<think>cd</think>ef';
     for (let i = 0; i <= text.length; i++) {

@@ -1,13 +1,19 @@
 import type { JsonDocument } from '../common/json/json-document.js';
+import { CHOICE_LIMIT, StreamLimitError } from '../common/sse/stream-limit.js';
 import { append, TagScanner, type TextPiece } from '../common/text/tag-scanner.js';
 import { isJsonString, isNothing } from '../common/json/raw-value.js';
 import { joinJsonTexts, jsonText, mayHoldTag } from './json-text.js';
 
 const REASONING = 'reasoning_content';
 
-/** Takes the thoughts out of each `choices[*].message.content` of a whole answer (spec 01 §7). */
+/**
+ * Takes the thoughts out of each `choices[*].message.content` of a whole answer (spec 01 §7).
+ * @throws StreamLimitError where it has too many choices: each one that is opened costs kilobytes
+ */
 export function splitAnswer(answer: JsonDocument, strip: boolean): void {
   const choices = answer.array('choices');
+  if (choices !== undefined && choices.length > CHOICE_LIMIT)
+    throw new StreamLimitError(`the answer has more than ${CHOICE_LIMIT} choices`);
   for (let i = 0; i < (choices?.length ?? 0); i++) {
     const message = choices?.object(i)?.object('message');
     if (message !== undefined) splitMessage(message, strip);

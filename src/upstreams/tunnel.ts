@@ -2,7 +2,12 @@ import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import type { Socket } from 'node:net';
 import type { buildConnector } from 'undici';
 import type { ProxyConfig } from '../config/gateway-config.js';
+import { type HeadResult, readBehindInterim } from './behind-interim.js';
 import { describeTransportError, ProxyError } from './transport-failure.js';
+
+const NO_ANSWER = 'proxy closed the connection without an answer to CONNECT';
+const IN_ITS_ANSWER = 'proxy, in its answer to CONNECT:';
+const FAULTS = { malformed: 'malformed HTTP', 'too large': 'heads beyond the limit' } as const;
 
 /** As undici's connectors really are: they return the socket while it still connects. */
 export type Connector = (options: buildConnector.Options, callback: buildConnector.Callback) => Socket;
@@ -73,19 +78,34 @@ class Tunnel {
     connect.removeHeader('connection');
     connect.once('connect', (answer: IncomingMessage, _socket: Socket, head: Buffer) => {
       const status = answer.statusCode ?? 0;
-      if (status >= 200 && status <= 299) {
-        if (head.length > 0) socket.unshift(head);
-        this.#secure(socket);
-        return;
-      }
-      this.#fail(new ProxyError(`proxy answered ${status} to CONNECT`));
-      socket.destroy();
+      if (status >= 200 || status === 101) this.#answered(socket, status, head);
+      else readBehindInterim(socket, head, headLimitBytes, (result) => this.#finallyAnswered(socket, result));
     });
     connect.on('error', (error) => {
       this.#fail(failedAnswer(error));
       socket.destroy();
     });
     connect.end();
+  }
+
+  #answered(socket: Socket, status: number, rest: Buffer): void {
+    if (status >= 200 && status <= 299) {
+      if (rest.length > 0) socket.unshift(rest);
+      this.#secure(socket);
+      return;
+    }
+    this.#fail(new ProxyError(`proxy answered ${status} to CONNECT`));
+    socket.destroy();
+  }
+
+  #finallyAnswered(socket: Socket, result: HeadResult): void {
+    if (typeof result === 'object') {
+      this.#answered(socket, result.status, result.rest);
+      return;
+    }
+    const reason = result === 'closed' ? NO_ANSWER : `${IN_ITS_ANSWER} ${FAULTS[result]}`;
+    this.#fail(new ProxyError(reason));
+    socket.destroy();
   }
 
   #secure(socket: Socket): void {
@@ -118,7 +138,6 @@ class Tunnel {
 
 function failedAnswer(error: Error): ProxyError {
   const { code } = error as NodeJS.ErrnoException;
-  if (code === 'ECONNRESET' || code === 'EPIPE')
-    return new ProxyError('proxy closed the connection without an answer to CONNECT');
-  return new ProxyError(`proxy, in its answer to CONNECT: ${describeTransportError(error).reason}`);
+  if (code === 'ECONNRESET' || code === 'EPIPE') return new ProxyError(NO_ANSWER);
+  return new ProxyError(`${IN_ITS_ANSWER} ${describeTransportError(error).reason}`);
 }

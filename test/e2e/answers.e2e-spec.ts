@@ -1,6 +1,7 @@
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { completion, DONE, delta, finish } from '../support/answers.js';
+import type { ScriptedAnswer } from '../support/scripted-answer.js';
 import type { Script } from '../support/scripted-upstream.js';
 import { stage } from '../support/stage.js';
 
@@ -164,6 +165,25 @@ describe('answers that are coded all the same (spec 01 §3)', () => {
     expect(answer.body.equals(body)).toBe(true);
     expect(answer.header('x-llm-proxy-upstream')).toBe('a');
   });
+
+  it.each(['text/event-stream', 'application/json', 'text/html'])(
+    'in transfer, nobody can read: %s',
+    async (type) => {
+      const set = await stage({ upstreams: 2 });
+      const body = gzipSync(delta('x') + DONE);
+      const coded = async (answer: ScriptedAnswer): Promise<void> => {
+        const head = `HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\ntransfer-encoding: gzip, chunked\r\n\r\n`;
+        await answer.raw(`${head}${body.length.toString(16)}\r\n`);
+        await answer.raw(body);
+        await answer.raw('\r\n0\r\n\r\n');
+      };
+      set.a.next((_r, answer) => coded(answer));
+      const answer = await set.stream().end();
+      expect(answer.header('x-llm-proxy-upstream')).toBe('b');
+      const metrics = await set.gateway.metrics();
+      expect(metrics.sum('llm_proxy_requests_total', { upstream: 'a', result: 'net_err' })).toBe(1);
+    },
+  );
 
   it('is not inspected for an error', async () => {
     const set = await stage({ upstreams: 2 });

@@ -100,6 +100,14 @@ describe('an https provider behind a forward proxy', () => {
     expect(proxy.connects).toEqual([`127.0.0.1:${far.port}`]);
   });
 
+  it('whose proxy says something before it answers', async () => {
+    const interim = 'HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n';
+    const { proxy, set } = await behind({ proxy: { interim } });
+    for (let i = 0; i < 2; i++) expect((await set.chat().end()).header('x-llm-proxy-upstream')).toBe('far');
+    expect((await set.stream().end()).text.endsWith(DONE)).toBe(true);
+    expect(proxy.connects).toHaveLength(1);
+  });
+
   it('streams piece by piece', async () => {
     const { far, set } = await behind();
     const hold = gate();
@@ -214,6 +222,22 @@ describe('a proxy that fails is a failure of the attempt', () => {
       'an endless head',
       `HTTP/1.1 200 OK\r\nx: ${'y'.repeat(100_000)}\r\n\r\n`,
       'proxy, in its answer to CONNECT: malformed HTTP (HPE_HEADER_OVERFLOW)',
+    ],
+    [
+      '103 and no more',
+      'HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n',
+      'proxy closed the connection without an answer to CONNECT',
+    ],
+    ['103, then 502', 'HTTP/1.1 103 x\r\n\r\nHTTP/1.1 502 Bad\r\n\r\n', 'proxy answered 502 to CONNECT'],
+    [
+      '103, then no HTTP',
+      'HTTP/1.1 103 x\r\n\r\nSSH-2.0-x\r\n\r\n',
+      'proxy, in its answer to CONNECT: malformed HTTP',
+    ],
+    [
+      'interim heads without end',
+      'HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(10_000),
+      'proxy, in its answer to CONNECT: heads beyond the limit',
     ],
     ['a tunnel to nothing', 'HTTP/1.1 200 OK\r\n\r\n', 'connection reset'],
   ])('%s', async (_what, bytes, reason) => {

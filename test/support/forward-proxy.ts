@@ -14,6 +14,8 @@ export interface ForwardProxyOptions {
   readonly credentials?: { readonly user: string; readonly password: string };
   /** Speaks TLS itself. */
   readonly tls?: { readonly cert: string; readonly key: string };
+  /** Heads that come before the answer to CONNECT: at once, and again together with it. */
+  readonly interim?: string;
   /** Ports on the loopback for `host:port` of names that only the proxy knows. */
   readonly hosts?: Readonly<Record<string, number>>;
 }
@@ -106,8 +108,10 @@ export class ForwardProxy {
       socket.end('HTTP/1.1 502 Bad Gateway\r\n\r\n');
       return;
     }
+    const { interim = '' } = this.options;
+    if (interim !== '') socket.write(interim);
     const far = connect({ port, host: '127.0.0.1', noDelay: true }, () => {
-      socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
+      socket.write(`${interim}HTTP/1.1 200 Connection established\r\n\r\n`);
       if (head.length > 0) far.write(head);
       far.pipe(socket);
       socket.pipe(far);

@@ -150,6 +150,7 @@ describe('STREAM_INTERRUPTED', () => {
   it.each([
     ['upstream', /^The upstream broke off/],
     ['timed_out', /^The time limit was reached/],
+    ['client_gone', /^The client closed its side/],
     ['shutting_down', /^The gateway is shutting down/],
     ['slot_lost', /^The gateway had to give up its place/],
     ['own_error', /^An error of the gateway/],

@@ -29,11 +29,13 @@ export function errorBody(error: GatewayError, form: ErrorForm, requestId: strin
 }
 
 /** Who or what ended a stream before its time. */
-export type BreakCause = 'upstream' | 'timed_out' | 'shutting_down' | 'slot_lost' | 'own_error';
+export type BreakCause =
+  'upstream' | 'timed_out' | 'client_gone' | 'shutting_down' | 'slot_lost' | 'own_error';
 
 const CAUSES: Readonly<Record<BreakCause, string>> = {
   upstream: 'The upstream broke off in the middle of this answer',
   timed_out: 'The time limit was reached in the middle of this answer',
+  client_gone: 'The client closed its side of the connection in the middle of this answer',
   shutting_down: 'The gateway is shutting down and ended this answer',
   slot_lost: 'The gateway had to give up its place at the upstream in the middle of this answer',
   own_error: 'An error of the gateway ended this answer',

@@ -1,7 +1,7 @@
-import { createHash, hash as sha256 } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { JsonDocument } from '../json/json-document.js';
 import { JsonSyntaxError } from '../json/json-syntax-error.js';
-import { canonOf } from './canon.js';
+import { messageDigest } from './canon-digest.js';
 import { MessageScan } from './message-scan.js';
 import { ResumePoints, type Resumption } from './resume-points.js';
 
@@ -132,7 +132,7 @@ function walk(
   for (let i = first; i < first + limit; i++) {
     const message = scan.item(i);
     if (message === undefined) break;
-    digest = sha256('sha256', digest + canonOf(message), 'binary');
+    digest = messageDigest(digest, message);
     digests.push(digest);
     ends.push(scan.end(i) + shift);
   }

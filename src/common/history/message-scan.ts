@@ -41,8 +41,9 @@ export class MessageScan {
         return false;
       }
       const to = Math.min(length, this.#fed + STEP_BYTES);
+      // Trap: a search for the end of a string runs to the end of the buffer, step by step over all that is left.
       this.#source.each(this.#fed, to, (buffer, from, end, base) =>
-        this.#scanner.feed(buffer, from, end, base),
+        this.#scanner.feed(buffer.subarray(from, end), 0, end - from, base + from),
       );
       this.#fed = to;
     }

@@ -1,11 +1,6 @@
 import type { Transform } from 'node:stream';
-import {
-  createBrotliDecompress,
-  createGunzip,
-  createInflate,
-  createInflateRaw,
-  createZstdDecompress,
-} from 'node:zlib';
+import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib';
+import { ZstdFrames } from './zstd-frames.js';
 
 const CODINGS = new Set(['gzip', 'x-gzip', 'deflate', 'br', 'zstd']);
 
@@ -16,7 +11,7 @@ export function canDecode(coding: string): boolean {
 
 export interface Decoder extends Transform {
   /**
-   * How many coded bytes it took. Trap: but for gzip, what stands behind the end of the data is dropped without an error;
+   * How many coded bytes it took. Trap: but for gzip and zstd, what stands behind the end of the data is dropped without an error;
    * whoever must not lose it compares this with what arrived.
    */
   readonly bytesWritten: number;
@@ -28,7 +23,7 @@ export function createDecoder(coding: string, firstChunk: Buffer): Decoder {
     case 'br':
       return createBrotliDecompress();
     case 'zstd':
-      return createZstdDecompress();
+      return new ZstdFrames();
     case 'deflate':
       // Trap: some send raw deflate under this name; a zlib header has method 8 in its low four bits (RFC 1950 §2.2).
       return ((firstChunk[0] ?? 0) & 0x0f) === 8 ? createInflate() : createInflateRaw();

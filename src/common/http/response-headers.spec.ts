@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
+  hasForeignTransferCoding,
   contentCoding,
   headerSafeId,
   headerValue,
@@ -113,4 +114,20 @@ describe('headerValue', () => {
       ['1', '1', undefined],
     );
   });
+});
+
+describe('hasForeignTransferCoding', () => {
+  it.each([
+    undefined,
+    'chunked',
+    'Chunked',
+    'identity',
+    ' chunked ',
+    'identity, chunked',
+    ['chunked', 'chunked'],
+  ])('none in %j', (value) => expect(hasForeignTransferCoding({ 'transfer-encoding': value })).toBe(false));
+  it.each(['gzip, chunked', 'gzip', 'x-gzip,chunked', ['gzip', 'chunked'], 'deflate', 'gzip;q=1, chunked'])(
+    'one in %j',
+    (value) => expect(hasForeignTransferCoding({ 'transfer-encoding': value })).toBe(true),
+  );
 });

@@ -32,6 +32,14 @@ export function endsWithConnection(headers: UpstreamHeaders): boolean {
   );
 }
 
+/** Trap: only the framing (`chunked`) is undone below us; what else was done to the bytes stays done. */
+export function hasForeignTransferCoding(headers: UpstreamHeaders): boolean {
+  const value = headers['transfer-encoding'];
+  if (value === undefined || value === 'chunked') return false;
+  const codings = String(value).toLowerCase().split(',');
+  return codings.some((coding) => !['chunked', 'identity', ''].includes(coding.trim()));
+}
+
 export interface ResponseHeaderOptions {
   /** The body is not the upstream's byte for byte: its length, coding and digests are no longer true. */
   readonly bodyChanged: boolean;

@@ -1,13 +1,17 @@
 import { COMMA, QUOTE } from './json-bytes.js';
 import { ByteSource } from './byte-source.js';
+import { decodeString, decodeValue } from './json-decode.js';
 import { encodeJson } from './json-encode.js';
 import { JsonIndex, type Opener } from './json-index.js';
 import { JsonParts } from './json-parts.js';
 
+/** Of one value, in one piece or several. */
+type Bytes = Buffer | readonly Buffer[];
+
 /** What stands in place of an item: other bytes, an opened view, a view of other bytes, or neither (deleted). */
 interface Edit {
   readonly slot: number;
-  readonly bytes: Buffer | null;
+  readonly bytes: Bytes | null;
   readonly view: JsonContainer | null;
 }
 
@@ -74,22 +78,17 @@ export abstract class JsonContainer {
     const edit = this.#edit(slot);
     if (edit === undefined)
       return this.index.source.slice(this.index.valueStart(slot), this.index.valueEnd(slot));
-    return edit.view === null ? (edit.bytes ?? undefined) : edit.view.toBuffer();
+    if (edit.view !== null) return edit.view.toBuffer();
+    return edit.bytes === null ? undefined : joined(edit.bytes);
   }
 
   protected valueAt(slot: number): unknown {
     const raw = this.rawAt(slot);
-    return raw === undefined ? undefined : decode(raw);
+    return raw === undefined ? undefined : decodeValue(raw);
   }
 
   protected stringAt(slot: number): string | undefined {
-    if (this.#edit(slot) === undefined) {
-      const { index } = this;
-      const start = index.valueStart(slot);
-      if (index.source.byteAt(start) !== QUOTE) return undefined;
-      const text = index.source.plainText(start, index.valueEnd(slot));
-      if (text !== undefined) return text;
-    }
+    if (this.#edit(slot) === undefined) return this.index.string(slot);
     const raw = this.rawAt(slot);
     return raw?.[0] === QUOTE ? decodeString(raw) : undefined;
   }
@@ -97,7 +96,7 @@ export abstract class JsonContainer {
   protected isTrueAt(slot: number): boolean {
     const { index } = this;
     const edit = this.#edit(slot);
-    if (edit !== undefined) return edit.bytes !== null && edit.bytes.equals(TRUE);
+    if (edit !== undefined) return Buffer.isBuffer(edit.bytes) && edit.bytes.equals(TRUE);
     const start = index.valueStart(slot);
     // The scanner has checked the literals of this level.
     return index.valueEnd(slot) - start === TRUE.length && index.source.byteAt(start) === TRUE[0];
@@ -112,16 +111,24 @@ export abstract class JsonContainer {
     if (edit?.view) return edit.view.index.opener === opener ? (edit.view as T) : undefined;
     let index: JsonIndex | undefined;
     if (edit === undefined) index = this.index.child(slot, opener);
-    else if (edit.bytes !== null) {
-      index = JsonIndex.tryScan(ByteSource.of(edit.bytes), 0, edit.bytes.length, opener);
-    }
+    else if (edit.bytes !== null) index = indexOf(edit.bytes, opener);
     if (index === undefined) return undefined;
     const view = make(index, this, slot);
     this.#put({ slot, bytes: edit?.bytes ?? null, view });
     return view;
   }
 
-  protected write(slot: number, bytes: Buffer | null): void {
+  /** As {@link viewAt}, but only to be read and kept by nobody. */
+  protected itemsAt(slot: number, opener: Opener): JsonIndex | undefined {
+    const edit = this.#edit(slot);
+    if (edit === undefined) return this.index.child(slot, opener);
+    if (edit.view !== null && !edit.view.#dirty)
+      return edit.view.index.opener === opener ? edit.view.index : undefined;
+    const bytes = edit.view === null ? edit.bytes : edit.view.#render();
+    return bytes === null ? undefined : indexOf(bytes, opener);
+  }
+
+  protected write(slot: number, bytes: Bytes | null): void {
     this.#put({ slot, bytes, view: null });
     this.#touch();
   }
@@ -227,27 +234,17 @@ export abstract class JsonContainer {
 
     function addValue(edit: Edit, to: JsonParts): void {
       if (edit.view !== null) edit.view.#renderInto(to);
-      else if (edit.bytes !== null) to.add(edit.bytes);
+      else if (Buffer.isBuffer(edit.bytes)) to.add(edit.bytes);
+      else for (const piece of edit.bytes ?? []) to.add(piece);
     }
   }
 }
 
-/** Undefined where the bytes are no JSON: what is wrong below the top level was never checked. */
-function decode(raw: Buffer): unknown {
-  if (raw[0] === QUOTE) return decodeString(raw);
-  try {
-    return JSON.parse(raw.toString('utf8'));
-  } catch {
-    // V8's message quotes the text, so it goes nowhere.
-    return undefined;
-  }
+function joined(bytes: Bytes): Buffer {
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.concat(bytes);
 }
 
-function decodeString(raw: Buffer): string | undefined {
-  try {
-    const value: unknown = JSON.parse(raw.toString('utf8'));
-    return typeof value === 'string' ? value : undefined;
-  } catch {
-    return undefined;
-  }
+function indexOf(bytes: Bytes, opener: Opener): JsonIndex | undefined {
+  const source = ByteSource.of(bytes);
+  return JsonIndex.tryScan(source, 0, source.length, opener);
 }

@@ -84,6 +84,14 @@ export class JsonDocument extends JsonContainer {
     return slot === -1 ? undefined : this.stringAt(slot);
   }
 
+  /** Undefined where the value is no number; anything else is not decoded, however large it is. */
+  number(key: string): number | undefined {
+    const first = this.raw(key)?.[0];
+    return first !== undefined && (first === 0x2d || (first >= 0x30 && first <= 0x39))
+      ? (this.get(key) as number)
+      : undefined;
+  }
+
   /** Whether the value is exactly `true`. */
   isTrue(key: string): boolean {
     const slot = this.#find(key);
@@ -99,6 +107,10 @@ export class JsonDocument extends JsonContainer {
 
   /** @param bytes one JSON value: the caller's promise */
   setRaw(key: string, bytes: Buffer): void {
+    this.#write(key, bytes);
+  }
+
+  #write(key: string, bytes: Buffer | readonly Buffer[]): void {
     let slot = this.#find(key);
     if (slot === -1) {
       slot = this.slots;
@@ -127,6 +139,20 @@ export class JsonDocument extends JsonContainer {
   array(key: string): JsonArray | undefined {
     const slot = this.#find(key);
     return slot === -1 ? undefined : this.viewAt(slot, OPEN_ARRAY, viewArray);
+  }
+
+  /**
+   * @internal Where the items of an array stand, as it is now; only to be read. Undefined where the value is no array or
+   * broken inside.
+   */
+  items(key: string): JsonIndex | undefined {
+    const slot = this.#find(key);
+    return slot === -1 ? undefined : this.itemsAt(slot, OPEN_ARRAY);
+  }
+
+  /** @internal As `setRaw`, of a value in several pieces. Views of what stood there are not this document's any more. */
+  setParts(key: string, parts: readonly Buffer[]): void {
+    this.#write(key, parts);
   }
 
   /** An independent document with the same content; bytes and index are shared. */

@@ -1,6 +1,7 @@
 import { ByteSource } from './byte-source.js';
 import type { CaseTwins } from './case-twins.js';
-import { OPEN_ARRAY, OPEN_OBJECT } from './json-bytes.js';
+import { OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './json-bytes.js';
+import { decodeString } from './json-decode.js';
 import { JsonScanner } from './json-scanner.js';
 import { JsonSyntaxError } from './json-syntax-error.js';
 
@@ -110,13 +111,28 @@ export class JsonIndex {
     return -1;
   }
 
+  /** The text of a member or item; undefined where it is no (valid) string. */
+  string(slot: number): string | undefined {
+    const start = this.valueStart(slot);
+    if (this.source.byteAt(start) !== QUOTE) return undefined;
+    const end = this.valueEnd(slot);
+    return this.source.plainText(start, end) ?? decodeString(this.source.slice(start, end));
+  }
+
+  /** As {@link child}, but made for the one who asks only: of a million items it would be too much to keep. */
+  nested(slot: number, opener: Opener): JsonIndex | undefined {
+    const start = this.valueStart(slot);
+    if (this.source.byteAt(start) !== opener) return undefined;
+    return JsonIndex.tryScan(this.source, start, this.valueEnd(slot), opener);
+  }
+
   /** The index of a nested value, made on first use; undefined where the value is none of that kind or is broken. */
   child(slot: number, opener: Opener): JsonIndex | undefined {
     const start = this.valueStart(slot);
     if (this.source.byteAt(start) !== opener) return undefined;
     let child = this.#children?.get(slot);
     if (child === undefined) {
-      child = JsonIndex.tryScan(this.source, start, this.valueEnd(slot), opener) ?? null;
+      child = this.nested(slot, opener) ?? null;
       (this.#children ??= new Map()).set(slot, child);
     }
     return child ?? undefined;

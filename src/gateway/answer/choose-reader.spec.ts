@@ -103,6 +103,13 @@ describe('chooseReader, answers that pass', () => {
     expect(host.verdicts).toEqual(verdicts);
   });
 
+  it('joins nothing that comes behind [DONE]', async () => {
+    const body = `${delta('Hel')}${DONE}${delta('MORE')}data: {"broken\n\ndata: {"half`;
+    const host = await read({ headers: sse, body });
+    expect(host.verdicts).toEqual(['commit', 'ok']);
+    expect(JSON.parse(host.sink.text)).toMatchObject({ choices: [{ message: { content: 'Hel' } }] });
+  });
+
   it('joins a stream for who asked for none', async () => {
     const host = await read({ headers: sse, body: stream });
     expect(JSON.parse(host.sink.text)).toMatchObject({
@@ -225,6 +232,22 @@ describe('chooseReader, failures', () => {
       'fail net_err',
     ],
     ['a joined stream of what is no chunk', { headers: sse, body: 'data: x\n\n' }, 'fail net_err'],
+    [
+      'a joined stream with an event that is cut',
+      {
+        headers: sse,
+        body: `${delta('a')}data: {"choices":[{"delta":{"content":"b"}}\n\n${delta('c')}${DONE}`,
+      },
+      'fail net_err',
+    ],
+    [
+      'a joined stream with an event that is too deep',
+      {
+        headers: sse,
+        body: `${delta('a')}data: {"x":${'['.repeat(11_000)}${']'.repeat(11_000)}}\n\n${DONE}`,
+      },
+      'fail net_err',
+    ],
     [
       'a joined stream with an error',
       { headers: sse, body: 'data: {"error":{"message":"x"}}\n\n' },

@@ -1,4 +1,4 @@
-import { contentCoding, headerValue } from '../../common/http/response-headers.js';
+import { contentCoding, hasForeignTransferCoding, headerValue } from '../../common/http/response-headers.js';
 import { canDecode } from '../../common/http/content-coding.js';
 import { retryAfterMs } from '../../common/http/retry-after.js';
 import type { AttemptFailure, AttemptResult } from '../../contracts/exchange.js';
@@ -44,6 +44,10 @@ export interface ReaderOptions {
 /** The table of spec 01 §5, by status and kind of answer. */
 export function chooseReader(host: AnswerHost, options: ReaderOptions): AnswerReader {
   const { status } = host;
+  if (hasForeignTransferCoding(host.headers)) {
+    const reason = 'answer with an unknown transfer coding';
+    return new FailedAnswerReader(host, { result: 'net_err', status, reason });
+  }
   if (options.classify !== null && status >= 400) return classifiedReader(host, options, options.classify);
   if (status >= 300 && status < 400) return new FailedAnswerReader(host, failure(host, 'net_err', options));
   if (status === 429) return new FailedAnswerReader(host, failure(host, '429', options));
@@ -126,11 +130,19 @@ function readerOf(
         const opaque = !isDecoded && contentCoding(host.headers) !== null;
         const contentType = origin.sniffed ? { contentType: 'text/event-stream' } : {};
         const form = new StreamForm(operation.form, options.requestId);
+        const mask = options.maskBytes;
         const errorsFail = !opaque && failureOf(operation) !== null;
         const stream = () =>
           continuation !== null
-            ? new ContinuableReader(host, { ...continuation, ...contentType })
-            : new StreamAnswerReader(host, { decoded: isDecoded, opaque, form, errorsFail, ...contentType });
+            ? new ContinuableReader(host, { ...continuation, mask, ...contentType })
+            : new StreamAnswerReader(host, {
+                decoded: isDecoded,
+                opaque,
+                form,
+                errorsFail,
+                mask,
+                ...contentType,
+              });
         return barrier || continuing
           ? new BarrierReader(host, stream, judge, meaning ?? undefined)
           : stream();

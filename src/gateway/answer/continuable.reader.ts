@@ -17,6 +17,8 @@ const DONE = Buffer.from('data: [DONE]\n\n');
 export interface ContinuableOptions {
   readonly answer: RelayedAnswer;
   readonly seam: SeamTransform;
+  /** Hides our keys in an error at the very start. */
+  readonly mask?: (bytes: Buffer) => Buffer;
   /** Content type to send where the upstream named none. */
   readonly contentType?: string;
 }
@@ -30,6 +32,8 @@ export class ContinuableReader implements AnswerReader {
   readonly #pipeline: StreamPipeline;
   readonly #continuing: boolean;
   #over = false;
+  /** The first bytes of the upstream came. */
+  #seen = false;
 
   constructor(
     private readonly host: AnswerHost,
@@ -45,7 +49,7 @@ export class ContinuableReader implements AnswerReader {
     const first = !this.host.committed && !this.#continuing;
     let out: Buffer | readonly Buffer[] | null;
     try {
-      out = this.#pipeline.push(chunk);
+      out = this.#pipeline.push(this.#seen ? chunk : this.#opening(chunk));
     } catch (error) {
       if (first && error instanceof StreamLimitError) this.host.commit(this.#commitOptions());
       this.#tooMuch(error);
@@ -123,6 +127,12 @@ export class ContinuableReader implements AnswerReader {
 
   stop(): void {
     this.#over = true;
+  }
+
+  #opening(chunk: Buffer): Buffer {
+    this.#seen = true;
+    const { mask } = this.options;
+    return mask === undefined || !chunk.includes('"error"') ? chunk : mask(chunk);
   }
 
   #write(out: readonly Buffer[]): boolean {

@@ -30,7 +30,7 @@ export class JoinAnswerReader implements AnswerReader {
   }
 
   data(chunk: Buffer): boolean {
-    if (this.#over) return true;
+    if (this.#over || this.#joiner.done) return true;
     this.#bytes += chunk.length;
     if (this.#bytes > LIMIT_BYTES) {
       this.#fail('answer larger than 64 MiB');
@@ -41,6 +41,8 @@ export class JoinAnswerReader implements AnswerReader {
     } catch (error) {
       this.#tooMuch(error);
     }
+    const { fault } = this.#joiner;
+    if (fault !== null) this.#fail(fault);
     return true;
   }
 
@@ -50,7 +52,7 @@ export class JoinAnswerReader implements AnswerReader {
     let cut = false;
     try {
       this.#decoder.end((event) => {
-        cut = isCut(event);
+        cut = !this.#joiner.done && isCut(event);
         if (!cut) this.#joiner.push(event);
       });
     } catch (error) {
@@ -70,8 +72,9 @@ export class JoinAnswerReader implements AnswerReader {
       this.host.fail({ result: '5xx', status: this.host.status, reason: 'returned an error event' });
       return;
     }
-    if (this.#joiner.meaningless) {
-      this.#fail('stream without an answer');
+    const { fault } = this.#joiner;
+    if (fault !== null) {
+      this.#fail(fault);
       return;
     }
     const document = JsonDocument.parse(this.#joiner.result());
@@ -105,6 +108,7 @@ export class JoinAnswerReader implements AnswerReader {
   }
 
   #fail(reason: string): void {
+    if (this.#over) return;
     this.#over = true;
     this.host.fail({ result: 'net_err', status: this.host.status, reason });
   }

@@ -2,6 +2,8 @@ import { endsWithConnection } from '../../common/http/response-headers.js';
 import { JsonDocument } from '../../common/json/json-document.js';
 import { JsonEnd } from '../../common/json/json-end.js';
 import { JsonLimitError, JsonSyntaxError } from '../../common/json/json-syntax-error.js';
+import { isNothing } from '../../common/json/raw-value.js';
+import { StreamLimitError } from '../../common/sse/stream-limit.js';
 import type { AttemptFailure } from '../../contracts/exchange.js';
 import type { ErrorJudge } from './error-judge.js';
 import type { AnswerHost, AnswerReader } from './answer-reader.js';
@@ -126,7 +128,13 @@ export class JsonAnswerReader implements AnswerReader {
       else this.host.fail({ result: '5xx', status: this.host.status, reason: 'returned an error object' });
       return;
     }
-    this.host.whole(document);
+    try {
+      this.host.whole(document);
+    } catch (error) {
+      if (!(error instanceof StreamLimitError)) throw error;
+      this.host.fail({ result: 'net_err', status: this.host.status, reason: error.reason });
+      return;
+    }
     const changed = this.host.transforming;
     this.#send(changed ? document.parts() : this.#parts, changed || this.options.decoded);
   }
@@ -147,8 +155,7 @@ export class JsonAnswerReader implements AnswerReader {
 
 /** Spec 01 §5: a JSON 2xx with `error` and no `choices` is a failure; `error: null` is no error. */
 export function isErrorAnswer(document: JsonDocument): boolean {
-  if (!document.has('error') || document.get('error') === null) return false;
-  return !document.has('choices') || document.get('choices') === null;
+  return !isNothing(document.raw('error')) && isNothing(document.raw('choices'));
 }
 
 /** `beyond us`: whole, as far as brackets tell, but too deep or of too many members to be read: it passes as it is. */

@@ -1,8 +1,10 @@
 import { CUT_IN_EVENT, isCut } from '../../common/sse/open-event.js';
+import { SseEvent } from '../../common/sse/sse-event.js';
 import { StreamLimitError } from '../../common/sse/stream-limit.js';
 import type { AttemptFailure } from '../../contracts/exchange.js';
 import type { StreamPipeline } from '../stream-pipeline.js';
 import type { AnswerHost, AnswerReader, CommitOptions } from './answer-reader.js';
+import { ErrorOpening } from './error-opening.js';
 import { StreamTail } from './stream-tail.js';
 import { beginsWithError } from './failure-watch.js';
 import { StreamForm } from './stream-form.js';
@@ -18,6 +20,8 @@ export interface StreamAnswerOptions {
   readonly form?: StreamForm;
   /** An error event at the very start is a failure of the attempt. */
   readonly errorsFail?: boolean;
+  /** Hides our keys in an error at the very start. */
+  readonly mask?: (bytes: Buffer) => Buffer;
 }
 
 /** An SSE answer: sent on as it comes, from its first byte, through the pipeline of the attempt. */
@@ -25,6 +29,9 @@ export class StreamAnswerReader implements AnswerReader {
   readonly #tail = new StreamTail();
   readonly #pipeline: StreamPipeline | null;
   readonly #form: StreamForm;
+  /** Until the first bytes were sent. */
+  #opening: ErrorOpening | null;
+  #masked = false;
 
   constructor(
     private readonly host: AnswerHost,
@@ -32,9 +39,22 @@ export class StreamAnswerReader implements AnswerReader {
   ) {
     this.#pipeline = options.opaque ? null : host.pipeline();
     this.#form = options.form ?? new StreamForm('openai', '');
+    this.#opening = options.opaque || options.mask === undefined ? null : new ErrorOpening(options.mask);
   }
 
   data(chunk: Buffer): boolean {
+    if (this.#opening === null) return this.#push(chunk);
+    const begun = this.#opening.take(chunk);
+    return begun === null || this.#begin(begun);
+  }
+
+  #begin(bytes: Buffer): boolean {
+    this.#masked = this.#opening?.changed === true;
+    this.#opening = null;
+    return this.#push(bytes);
+  }
+
+  #push(chunk: Buffer): boolean {
     this.#tail.saw(chunk);
     const first = !this.host.committed;
     if (first && this.options.errorsFail === true && beginsWithError(chunk)) {
@@ -60,11 +80,13 @@ export class StreamAnswerReader implements AnswerReader {
   }
 
   end(): void {
-    const open = this.#pipeline?.openEvent;
+    const held = this.#opening?.rest() ?? null;
+    const open = held === null ? this.#pipeline?.openEvent : new SseEvent(held);
     if (open !== undefined && isCut(open)) {
       this.broken({ result: 'net_err', status: this.host.status, reason: CUT_IN_EVENT });
       return;
     }
+    if (held !== null) this.#begin(held);
     let rest: readonly Buffer[] | undefined;
     try {
       rest = this.#pipeline?.end();
@@ -103,7 +125,7 @@ export class StreamAnswerReader implements AnswerReader {
 
   #commitOptions(): CommitOptions {
     const { contentType, decoded } = this.options;
-    const bodyChanged = decoded || (this.#pipeline?.transforming ?? false);
+    const bodyChanged = decoded || this.#masked || (this.#pipeline?.transforming ?? false);
     return { kind: 'sse', bodyChanged, ...(contentType === undefined ? {} : { contentType }) };
   }
 }

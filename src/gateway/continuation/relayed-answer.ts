@@ -140,6 +140,5 @@ export class RelayedAnswer {
 }
 
 function asksForSeveral(body: JsonDocument): boolean {
-  const n = body.get('n');
-  return typeof n === 'number' && n > 1;
+  return (body.number('n') ?? 1) > 1;
 }
