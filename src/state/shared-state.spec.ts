@@ -1,4 +1,5 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { QuietPart } from './quiet-part.js';
 import { SharedState } from './shared-state.js';
 import type { SharedStore, StoreListener } from './shared-store.js';
 
@@ -27,5 +28,40 @@ describe('SharedState', () => {
     expect(state.replicas).toBe(2);
     told?.happened({ kind: 'replicas', count: 1 });
     expect(state.replicas).toBe(1);
+  });
+
+  it('uses shares only once all others must have noticed too', async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    let listener: StoreListener | null = null;
+    const store = {
+      connected: false,
+      open: (told: StoreListener) => (listener = told),
+      enrol: () => Promise.resolve({ heldBackMs: 0, replicas: 2, excesses: [] }),
+      close: () => Promise.resolve(),
+    } as unknown as SharedStore;
+    const log = { lost: () => {}, back: () => {} };
+    const state = new SharedState({
+      store, clock: { now: () => 0 }, onError: 'local', leaseMs: 15_000, timeoutMs: 50, patienceMs: 5000, log,
+    }); // prettier-ignore
+    let alone = 0;
+    class Part extends QuietPart {
+      override alone(): void {
+        alone++;
+      }
+      joined(): void {}
+      happened(): void {}
+    }
+    state.join(new Part());
+    const open = state.open();
+    const told = listener as StoreListener | null;
+    told?.connected();
+    await open;
+    told?.lost('gone', 1500);
+    vi.advanceTimersByTime(1549);
+    expect(alone).toBe(0);
+    vi.advanceTimersByTime(1);
+    expect(alone).toBe(1);
+    await state.close();
   });
 });

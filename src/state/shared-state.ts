@@ -29,7 +29,7 @@ export interface SharedStateOptions {
   readonly clock: Clock;
   readonly onError: OnError;
   readonly leaseMs: number;
-  /** Of one answer; also the time before shares are used after a loss. */
+  /** Of one answer; also the time before shares are used after a loss that all replicas see. */
   readonly timeoutMs: number;
   /** At start, how long the store is waited for. */
   readonly patienceMs: number;
@@ -104,7 +104,7 @@ export class SharedState {
   async open(): Promise<void> {
     this.store.open({
       connected: () => void this.#enrol(),
-      lost: (reason) => this.#lost(reason),
+      lost: (reason, unseenMs) => this.#lost(reason, unseenMs),
       happened: (event) => this.#happened(event),
     });
     const { log, patienceMs } = this.options;
@@ -154,7 +154,7 @@ export class SharedState {
     else setTimeout(() => this.#firstWord.resolve(), waitMs);
   }
 
-  #lost(reason: string): void {
+  #lost(reason: string, unseenMs = 0): void {
     this.#lastReason = reason;
     const wasOk = this.#phase === 'ok';
     const wasDown = this.#phase === 'down';
@@ -166,7 +166,7 @@ export class SharedState {
     if (this.#met) this.#tellLost(reason, this.options.log);
     this.#grace = setTimeout(() => {
       for (const part of this.#parts) part.alone();
-    }, this.options.timeoutMs);
+    }, this.options.timeoutMs + unseenMs);
     this.#grace.unref();
   }
 
@@ -185,7 +185,7 @@ export class SharedState {
       this.#counted(answer.replicas, counts);
       for (const part of this.#parts) part.renewed(answer, sentAt);
     } catch (error) {
-      // The next one comes soon; that nothing comes any more is noticed by the connection.
+      // The next one comes soon; that nothing comes any more, or only refusals, is noticed by the connection.
       ignoreUnavailable(error);
     }
   }

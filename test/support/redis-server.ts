@@ -48,6 +48,20 @@ export class RedisServer {
     return reply;
   }
 
+  /** By its own clock. */
+  async nowMs(): Promise<number> {
+    const [seconds, micros] = (await this.command('TIME')) as [string, string];
+    return Number(seconds) * 1000 + Number(micros) / 1000;
+  }
+
+  /** The last of the times in a sorted set of them. */
+  async lastIn(key: string): Promise<number> {
+    const last = (await this.command('ZRANGE', key, '-1', '-1', 'WITHSCORES')) as unknown[];
+    const score = Number(last.flat().at(-1));
+    if (Number.isNaN(score)) throw new Error(`nothing is in ${key}`);
+    return score;
+  }
+
   signal(signal: NodeJS.Signals): void {
     this.#child?.kill(signal);
   }

@@ -32,6 +32,11 @@ export class RedisKeys {
     return `${this.#prefix}epoch`;
   }
 
+  /** What a replica writes to see whether it can. */
+  get probe(): string {
+    return `${this.#prefix}probe`;
+  }
+
   pool(name: string): string {
     return `${this.#prefix}pool:${name}`;
   }

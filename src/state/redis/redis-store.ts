@@ -63,13 +63,14 @@ export class RedisStore implements SharedStore {
 
   constructor(private readonly options: RedisStoreOptions) {
     this.#keys = new RedisKeys(options.prefix, false);
-    const channels = (clustered: boolean) => {
-      this.#keys = new RedisKeys(options.prefix, clustered);
-      return [this.#keys.channel, `${this.#keys.channel}:${this.replica}`];
+    const names = (clustered: boolean) => {
+      const keys = new RedisKeys(options.prefix, clustered);
+      this.#keys = keys;
+      return { channels: [keys.channel, `${keys.channel}:${this.replica}`], probe: keys.probe };
     };
-    this.#link = new RedisLink(options, channels, {
+    this.#link = new RedisLink(options, names, {
       connected: () => this.#listener?.connected(),
-      lost: (reason) => this.#listener?.lost(reason),
+      lost: (reason, unseenMs) => this.#listener?.lost(reason, unseenMs),
       message: (_channel, text) => {
         const event = eventOf(text, this.replica);
         if (event !== null) this.#listener?.happened(event);

@@ -22,9 +22,11 @@ for _, pool in ipairs(cjson.decode(ARGV[5])) do
   end
 end
 
--- Never shorter than it is.
+-- Never shorter than it is, and what holds back for a time is no roll call that ends before.
 local function hold_back(why, ms)
-  if ms > 0 and redis.call('PTTL', KEYS[1]) < ms then redis.call('SET', KEYS[1], why, 'PX', whole(ms)) end
+  if ms <= 0 or redis.call('PTTL', KEYS[1]) >= ms then return end
+  if redis.call('GET', KEYS[1]) == 'epoch' then why = 'epoch' end
+  redis.call('SET', KEYS[1], why, 'PX', whole(ms))
 end
 
 local epoch = redis.call('GET', KEYS[5])
@@ -32,11 +34,14 @@ if not epoch then
   epoch = ARGV[7]
   -- A newcomer cannot know whether others still run what an earlier Redis knew of: it lets them come first.
   hold_back('epoch', knew == '' and tonumber(ARGV[8]) or lease_ms)
-elseif knew ~= '' and knew ~= epoch then
-  if redis.call('EXISTS', KEYS[1]) == 1 then hold_back('epoch', lease_ms) end
-elseif knew ~= '' then
-  local others = redis.call('ZRANGEBYSCORE', KEYS[3], whole(now - lease_ms * 4 / 3), '+inf')
-  for _, other in ipairs(others) do
+elseif knew == '' then
+  -- Nobody was heard of lately: it was away for all, or they are dead. If they live they come first.
+  local heard = redis.call('ZCOUNT', KEYS[3], whole(now - lease_ms / 2), '+inf')
+  if heard == 0 and redis.call('ZCARD', KEYS[3]) > 0 then hold_back('newcomer', tonumber(ARGV[8])) end
+else
+  if knew ~= epoch and redis.call('EXISTS', KEYS[1]) == 1 then hold_back('epoch', lease_ms) end
+  -- However long they are silent: nobody was heard while it was away, and leases ran out only because of that.
+  for _, other in ipairs(redis.call('ZRANGE', KEYS[3], 0, -1)) do
     if other ~= replica then redis.call('SADD', KEYS[2], other) end
   end
   redis.call('SREM', KEYS[2], replica)
@@ -50,7 +55,7 @@ redis.call('SET', KEYS[5], epoch, 'PX', 86400000)
 answer_roll(KEYS[1], KEYS[2], replica)
 
 redis.call('ZADD', KEYS[3], whole(now), replica)
-keep(KEYS[3], 3600000)
+keep(KEYS[3], 172800000)
 local count = replica_count(KEYS[3], lease_ms, now)
 publish(channel, { t = 'replicas', n = count })
 return { epoch, math.max(0, redis.call('PTTL', KEYS[1])), count, unpack(redis.call('HGETALL', KEYS[4])) }

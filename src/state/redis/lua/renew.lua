@@ -19,7 +19,8 @@ end
 answer_roll(KEYS[1], KEYS[2], replica)
 local before = redis.call('ZCARD', KEYS[3])
 redis.call('ZADD', KEYS[3], whole(now), replica)
-keep(KEYS[3], 3600000)
+-- Longer than the epoch, so that a roll call misses nobody.
+keep(KEYS[3], 172800000)
 local silent = redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', '(' .. whole(now - lease_ms * 4 / 3))
 for _, gone in ipairs(silent) do
   redis.call('ZREM', KEYS[3], gone)
