@@ -40,6 +40,7 @@ export interface SharedStateOptions {
 export interface StateLog {
   lost(reason: string, onError: OnError): void;
   back(afterMs: number): void;
+  warned?(trouble: string): void;
 }
 
 type Phase = 'down' | 'enrolling' | 'ok';
@@ -106,6 +107,7 @@ export class SharedState {
       connected: () => void this.#enrol(),
       lost: (reason, unseenMs) => this.#lost(reason, unseenMs),
       happened: (event) => this.#happened(event),
+      warned: (trouble) => this.options.log.warned?.(trouble),
     });
     const { log, patienceMs } = this.options;
     const late = setTimeout(() => this.#firstWord.resolve(), patienceMs);

@@ -100,4 +100,6 @@ export interface StoreListener {
    */
   lost(reason: string, unseenMs?: number): void;
   happened(event: StoreEvent): void;
+  /** It works, but not as it should; told once. */
+  warned?(trouble: string): void;
 }

@@ -1,6 +1,9 @@
 import { createClient } from '@redis/client';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { connect, createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, it } from 'vitest';
 import { waitFor } from './wait-for.js';
 
@@ -12,6 +15,7 @@ const binary = BINARIES.find((name) => spawnSync(name, ['--version'], { stdio: '
 export class RedisServer {
   #child: ChildProcess | null = null;
   #gone: Promise<unknown> = Promise.resolve();
+  #folder = '';
 
   private constructor(
     readonly port: number,
@@ -30,8 +34,11 @@ export class RedisServer {
 
   /** Starts it, empty. */
   async up(): Promise<void> {
+    this.#folder = mkdtempSync(join(tmpdir(), 'llm-proxy-redis-'));
+    // Trap: a replica of Redis writes what it gets from its master to its folder, and whoever starts there loads it.
     const fixed = [
       '--port', String(this.port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no',
+      '--dir', this.#folder,
     ]; // prettier-ignore
     const child = spawn(binary as string, [...fixed, ...this.args], { stdio: 'ignore' });
     this.#child = child;
@@ -70,6 +77,7 @@ export class RedisServer {
   async kill(): Promise<void> {
     this.signal('SIGKILL');
     await this.#gone;
+    rmSync(this.#folder, { recursive: true, force: true });
   }
 }
 

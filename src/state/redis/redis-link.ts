@@ -1,5 +1,6 @@
 import { createClient, ErrorReply } from '@redis/client';
 import { StateUnavailable } from '../state-unavailable.js';
+import { type RedisInfo, redisInfoOf } from './redis-info.js';
 import { isRefusal, shortReason } from './refusals.js';
 import { loadScripts, type Script, type ScriptName } from './scripts.js';
 
@@ -72,21 +73,15 @@ export class RedisLink {
   #probedAt = 0;
   #names: LinkNames = { channels: [], probe: '' };
   #closed = false;
-  #clustered = false;
 
   constructor(
     private readonly options: LinkOptions,
-    private readonly names: (clustered: boolean) => LinkNames,
+    private readonly names: (info: RedisInfo) => LinkNames,
     private readonly listener: LinkListener,
   ) {}
 
   get connected(): boolean {
     return this.#ready !== null;
-  }
-
-  /** Whether keys must share a hash tag. Known once it was connected. */
-  get clustered(): boolean {
-    return this.#clustered;
   }
 
   open(): void {
@@ -211,8 +206,7 @@ export class RedisLink {
   /** All that must work before it is of any use. */
   async #prepare(client: Client): Promise<void> {
     const say = (...args: readonly string[]) => this.#send((to) => to.sendCommand<Reply>([...args]), client);
-    this.#clustered = String(await say('INFO', 'cluster')).includes('cluster_enabled:1');
-    this.#names = this.names(this.#clustered);
+    this.#names = this.names(redisInfoOf(String(await say('INFO'))));
     const { channels, probe } = this.#names;
     const own = channels.at(-1) as string;
     // Answered in turn, so the first that is refused is told; outside of a script Redis says which command it is.

@@ -257,12 +257,7 @@ describeWithRedis('the scripts', () => {
   });
 
   it('work in a Redis Cluster, where all keys must share a hash tag', async () => {
-    const cluster = await RedisServer.start([
-      '--cluster-enabled',
-      'yes',
-      '--cluster-config-file',
-      `/tmp/${process.pid}.nodes`,
-    ]);
+    const cluster = await RedisServer.start(['--cluster-enabled', 'yes']);
     onTestFinished(() => cluster.kill());
     const client = createClient({ url: cluster.url });
     await client.connect();

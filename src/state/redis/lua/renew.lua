@@ -1,5 +1,5 @@
 -- Renews all leases of one replica and its own place among the members; members that fell silent are dropped.
--- KEYS  1 held back  2 roll call  3 members  4 excesses  5 epoch, then the pools that ARGV[4] names by number
+-- KEYS  1 held back  2 roll call  3 members  4 excesses  5 epoch  6 which Redis it is of, then the pools that ARGV[4] names by number
 -- ARGV  1 replica  2 lease ms  3 channel  4 [[lease, [pool]]]
 -- Gives { members, ms for which nothing is given out, epoch or '', leases that had lapsed… }.
 
@@ -33,5 +33,8 @@ end
 local count = redis.call('ZCARD', KEYS[3])
 if count ~= before then publish(channel, { t = 'replicas', n = count }) end
 local epoch = redis.call('GET', KEYS[5]) or ''
-if epoch ~= '' then redis.call('PEXPIRE', KEYS[5], 86400000) end
+if epoch ~= '' then
+  redis.call('PEXPIRE', KEYS[5], 86400000)
+  redis.call('PEXPIRE', KEYS[6], 86400000)
+end
 return { count, math.max(0, redis.call('PTTL', KEYS[1])), epoch, unpack(lost) }
