@@ -75,6 +75,21 @@ describeWithRedis('a Redis that answers and refuses', () => {
     await waitFor(() => store.connected, 'it was of use again');
   });
 
+  it.each([
+    ['-publish', 'may not run publish'],
+    ['-info', 'may not run info'],
+    ['-set', 'may not run set'],
+    ['resetkeys', 'may not use the keys of state.prefix'],
+    ['resetchannels', 'may not use the channels of state.prefix'],
+  ])('says which right is missing: a user with %s', async (less, words) => {
+    const server = await serverOfOwn();
+    await server.command('ACL', 'SETUSER', 'u', 'on', '>hushhush', '~*', '&*', '+@all', less);
+    const { losses } = new Replica(server.url.replace('//', '//u:hushhush@'));
+    await waitFor(() => losses.length > 0, 'it was refused');
+    expect(losses[0]).toContain(words);
+    expect(losses[0]).not.toContain('hush');
+  });
+
   it('is noticed by the first command, and the others may not have noticed yet', async () => {
     const server = await serverOfOwn();
     const replica = await Replica.enrolled(server.url);
