@@ -62,6 +62,10 @@ export class SharedState {
   /** Of the last try; null = none has failed yet. */
   #lastReason: string | null = null;
   #downSince: number;
+  /** When shares are used, however often it is tried to enrol meanwhile; null = no outage. */
+  #aloneAt: number | null = null;
+  /** Until then not all others need have come back, and are not gone for that. */
+  #gatheredAt = -Infinity;
   #renewal: NodeJS.Timeout | null = null;
   #grace: NodeJS.Timeout | null = null;
   #retry: NodeJS.Timeout | null = null;
@@ -145,6 +149,8 @@ export class SharedState {
     if (this.#phase !== 'enrolling') return;
     this.#phase = 'ok';
     this.#met = true;
+    this.#aloneAt = null;
+    this.#gatheredAt = this.options.clock.now() + answer.heldBackMs;
     this.#counted(answer.replicas, counts);
     if (this.#toldLost) this.options.log.back(this.options.clock.now() - this.#downSince);
     this.#toldLost = false;
@@ -166,9 +172,14 @@ export class SharedState {
     if (wasOk) this.#downSince = this.options.clock.now();
     for (const part of this.#parts) part.lost();
     if (this.#met) this.#tellLost(reason, this.options.log);
-    this.#grace = setTimeout(() => {
-      for (const part of this.#parts) part.alone();
-    }, this.options.timeoutMs + unseenMs);
+    const now = this.options.clock.now();
+    this.#aloneAt ??= now + this.options.timeoutMs + unseenMs;
+    this.#grace = setTimeout(
+      () => {
+        for (const part of this.#parts) part.alone();
+      },
+      Math.max(0, this.#aloneAt - now),
+    );
     this.#grace.unref();
   }
 
@@ -195,7 +206,8 @@ export class SharedState {
   /** Trap: what others told behind an answer is heard before whoever waits for the answer goes on. */
   #counted(replicas: number, countsBefore: number): void {
     if (countsBefore !== this.#counts) return;
-    this.#replicas = replicas;
+    const gathering = this.options.clock.now() < this.#gatheredAt;
+    this.#replicas = gathering ? Math.max(this.#replicas, replicas) : replicas;
     this.#counts++;
   }
 

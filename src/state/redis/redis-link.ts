@@ -153,6 +153,8 @@ export class RedisLink {
       };
       send(using).then(
         (reply) => {
+          // Not before: a Redis that takes connections and then refuses is not asked the faster for that.
+          if (vital) this.#retries = 0;
           if (answered()) resolve(reply);
           else late?.(reply);
         },
@@ -199,7 +201,6 @@ export class RedisLink {
     if (this.#client !== client || !client.isReady) return;
     this.#ready = client;
     this.#probedAt = performance.now();
-    this.#retries = 0;
     this.listener.connected();
   }
 
