@@ -212,7 +212,12 @@ export class SharedState {
   }
 
   #happened(event: StoreEvent): void {
-    if (event.kind === 'replicas') this.#counted(event.count, this.#counts);
+    if (event.kind === 'replicas') {
+      const more = event.count > this.#replicas;
+      this.#counted(event.count, this.#counts);
+      // Its share has shrunk: how far it is above it must be known before the store goes away.
+      if (more && this.#phase === 'ok') void this.#renew();
+    }
     // Whoever is in the middle of telling has told.
     if (event.kind === 'roll' && this.#phase === 'ok') void this.#renew();
     for (const part of this.#parts) part.happened(event);

@@ -59,4 +59,25 @@ describeWithRedis('slots on a Redis that refuses for a while', () => {
     await Promise.all([back(one), back(two)]);
     await waitFor(async () => (await two.claim('a')) !== null, 'it was free');
   });
+
+  it('are left to those who held them before another replica came, when it is gone', async () => {
+    const server = await RedisServer.start();
+    onTestFinished(() => server.kill());
+    const file = fileWith({ a: { max_concurrency: 4 } });
+    const start = () => ReplicaSlots.onRedis(file, server.url, 's:');
+    const one = await start();
+    for (let n = 0; n < 3; n++) expect(await one.claim('a')).not.toBeNull();
+    const two = await start();
+    onTestFinished(async () => {
+      await Promise.all([one.close(), two.close()]);
+    });
+    await waitFor(
+      async () => (await server.command('HVALS', 's:excesses'))?.toString() === '1',
+      'it told how far it is above its share',
+    );
+    await server.kill();
+    await away(two);
+    await waitFor(async () => (await two.claim('a')) !== null, 'it lives on its share');
+    expect(await two.claim('a')).toBeNull();
+  });
 });

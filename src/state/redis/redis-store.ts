@@ -166,6 +166,7 @@ export class RedisStore implements SharedStore {
       String(this.options.leaseMs),
       this.#keys.channel,
       this.#leasesIn(list, leases),
+      heldIn(leases),
     ];
     const reply = await this.#link.run('renew', list.keys, args);
     const [, , epoch, ...lost] = Array.isArray(reply) ? reply : [];
@@ -191,6 +192,7 @@ export class RedisStore implements SharedStore {
       run,
       history,
       before,
+      heldIn(leases),
     ]);
     const [epoch, , , ...fields] = Array.isArray(reply) ? reply : [];
     this.#epoch = String(epoch);
@@ -349,6 +351,19 @@ export class RedisStore implements SharedStore {
     ]);
     return JSON.stringify(told);
   }
+}
+
+/** How many of these leases are in each pool, as the scripts are told. */
+function heldIn(leases: readonly PooledLease[]): string {
+  const told = new Map<string, [limit: number, name: string, held: number]>();
+  for (const { pools } of leases) {
+    for (const { pool } of pools) {
+      const one = told.get(pool.name) ?? [pool.limit, pool.name, 0];
+      one[2]++;
+      told.set(pool.name, one);
+    }
+  }
+  return JSON.stringify([...told.values()]);
 }
 
 function ignoreUnavailable(error: unknown): void {

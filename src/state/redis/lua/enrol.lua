@@ -3,7 +3,7 @@
 -- KEYS  1 held back  2 roll call  3 members  4 excesses  5 epoch  6 which Redis that is of: { process, history }, then the pools that ARGV[4] and ARGV[5] name by number
 -- ARGV  1 replica  2 lease ms  3 channel  4 [[lease, [pool]]]  5 [every pool]  6 epoch it knew, or ''  7 an epoch to begin
 --       8 ms that a newcomer waits for others in an empty Redis  9 the process of this Redis, or '' = it does not say
---       10 its history  11 the history that this one goes on from, or ''
+--       10 its history  11 the history that this one goes on from, or ''  12 [[limit, name, held]] of the pools in ARGV[4]
 -- Gives { epoch, ms for which nothing is given out, members, replica|pool, excess… }.
 
 local replica, lease_ms, channel = ARGV[1], tonumber(ARGV[2]), ARGV[3]
@@ -74,4 +74,14 @@ redis.call('ZADD', KEYS[3], whole(now), replica)
 keep(KEYS[3], 172800000)
 local count = replica_count(KEYS[3], lease_ms, now)
 publish(channel, { t = 'replicas', n = count })
+local holds = cjson.decode(ARGV[12])
+local held_in = {}
+for _, pool in ipairs(holds) do held_in[replica .. '|' .. pool[2]] = true end
+for _, field in ipairs(redis.call('HKEYS', KEYS[4])) do
+  if string.sub(field, 1, #replica + 1) == replica .. '|' and not held_in[field] then
+    redis.call('HDEL', KEYS[4], field)
+    publish(channel, { t = 'excess', r = replica, p = string.sub(field, #replica + 2), n = 0 })
+  end
+end
+tell_excesses(KEYS[4], channel, replica, count, holds)
 return { epoch, math.max(0, redis.call('PTTL', KEYS[1])), count, unpack(redis.call('HGETALL', KEYS[4])) }
