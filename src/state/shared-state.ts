@@ -29,7 +29,7 @@ export interface SharedStateOptions {
   readonly clock: Clock;
   readonly onError: OnError;
   readonly leaseMs: number;
-  /** Of one answer; also the time before shares are used after a loss. */
+  /** Of one answer; also the time before shares are used after a loss that all replicas see. */
   readonly timeoutMs: number;
   /** At start, how long the store is waited for. */
   readonly patienceMs: number;
@@ -40,6 +40,7 @@ export interface SharedStateOptions {
 export interface StateLog {
   lost(reason: string, onError: OnError): void;
   back(afterMs: number): void;
+  warned?(trouble: string): void;
 }
 
 type Phase = 'down' | 'enrolling' | 'ok';
@@ -61,6 +62,10 @@ export class SharedState {
   /** Of the last try; null = none has failed yet. */
   #lastReason: string | null = null;
   #downSince: number;
+  /** When shares are used, however often it is tried to enrol meanwhile; null = no outage. */
+  #aloneAt: number | null = null;
+  /** Until then not all others need have come back, and are not gone for that. */
+  #gatheredAt = -Infinity;
   #renewal: NodeJS.Timeout | null = null;
   #grace: NodeJS.Timeout | null = null;
   #retry: NodeJS.Timeout | null = null;
@@ -104,8 +109,9 @@ export class SharedState {
   async open(): Promise<void> {
     this.store.open({
       connected: () => void this.#enrol(),
-      lost: (reason) => this.#lost(reason),
+      lost: (reason, unseenMs) => this.#lost(reason, unseenMs),
       happened: (event) => this.#happened(event),
+      warned: (trouble) => this.options.log.warned?.(trouble),
     });
     const { log, patienceMs } = this.options;
     const late = setTimeout(() => this.#firstWord.resolve(), patienceMs);
@@ -143,6 +149,8 @@ export class SharedState {
     if (this.#phase !== 'enrolling') return;
     this.#phase = 'ok';
     this.#met = true;
+    this.#aloneAt = null;
+    this.#gatheredAt = this.options.clock.now() + answer.heldBackMs;
     this.#counted(answer.replicas, counts);
     if (this.#toldLost) this.options.log.back(this.options.clock.now() - this.#downSince);
     this.#toldLost = false;
@@ -154,7 +162,7 @@ export class SharedState {
     else setTimeout(() => this.#firstWord.resolve(), waitMs);
   }
 
-  #lost(reason: string): void {
+  #lost(reason: string, unseenMs = 0): void {
     this.#lastReason = reason;
     const wasOk = this.#phase === 'ok';
     const wasDown = this.#phase === 'down';
@@ -164,9 +172,14 @@ export class SharedState {
     if (wasOk) this.#downSince = this.options.clock.now();
     for (const part of this.#parts) part.lost();
     if (this.#met) this.#tellLost(reason, this.options.log);
-    this.#grace = setTimeout(() => {
-      for (const part of this.#parts) part.alone();
-    }, this.options.timeoutMs);
+    const now = this.options.clock.now();
+    this.#aloneAt ??= now + this.options.timeoutMs + unseenMs;
+    this.#grace = setTimeout(
+      () => {
+        for (const part of this.#parts) part.alone();
+      },
+      Math.max(0, this.#aloneAt - now),
+    );
     this.#grace.unref();
   }
 
@@ -185,7 +198,7 @@ export class SharedState {
       this.#counted(answer.replicas, counts);
       for (const part of this.#parts) part.renewed(answer, sentAt);
     } catch (error) {
-      // The next one comes soon; that nothing comes any more is noticed by the connection.
+      // The next one comes soon; that nothing comes any more, or only refusals, is noticed by the connection.
       ignoreUnavailable(error);
     }
   }
@@ -193,12 +206,18 @@ export class SharedState {
   /** Trap: what others told behind an answer is heard before whoever waits for the answer goes on. */
   #counted(replicas: number, countsBefore: number): void {
     if (countsBefore !== this.#counts) return;
-    this.#replicas = replicas;
+    const gathering = this.options.clock.now() < this.#gatheredAt;
+    this.#replicas = gathering ? Math.max(this.#replicas, replicas) : replicas;
     this.#counts++;
   }
 
   #happened(event: StoreEvent): void {
-    if (event.kind === 'replicas') this.#counted(event.count, this.#counts);
+    if (event.kind === 'replicas') {
+      const more = event.count > this.#replicas;
+      this.#counted(event.count, this.#counts);
+      // Its share has shrunk: how far it is above it must be known before the store goes away.
+      if (more && this.#phase === 'ok') void this.#renew();
+    }
     // Whoever is in the middle of telling has told.
     if (event.kind === 'roll' && this.#phase === 'ok') void this.#renew();
     for (const part of this.#parts) part.happened(event);

@@ -94,7 +94,12 @@ export interface SharedStore {
 export interface StoreListener {
   /** A connection stands; nothing was told on it yet. */
   connected(): void;
-  /** `reason` is short and holds no secret. */
-  lost(reason: string): void;
+  /**
+   * `reason` is short and holds no secret. `unseenMs`: for how long other replicas may not have noticed yet, and go on as if
+   * nothing was if the store is well again before they do.
+   */
+  lost(reason: string, unseenMs?: number): void;
   happened(event: StoreEvent): void;
+  /** It works, but not as it should; told once. */
+  warned?(trouble: string): void;
 }

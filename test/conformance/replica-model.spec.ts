@@ -62,6 +62,12 @@ class Fleet {
     void this.replicas[by]!.wait(ids, priority, waits).then((got) => this.news.push({ number, got }));
   }
 
+  /** Its leases lapse, and the renewals of the others have dropped it by then. */
+  async bury(replica: string): Promise<void> {
+    await this.lapse(replica);
+    await redis.command('ZREM', `${this.prefix}members`, replica);
+  }
+
   /** Time passes for one replica: its leases lapse, which is never later than the time of a lease. */
   async lapse(replica: string): Promise<void> {
     await redis.command('ZADD', `${this.prefix}members`, 'XX', '1', replica);
@@ -233,7 +239,7 @@ const crash = (by: number) =>
 
 const lapse = () =>
   command('the leases of the dead lapse', ({ away, dead, frozen }) => dead.length > 0 && !away && frozen === null, async (model, fleet) => {
-    for (const replica of model.dead) await fleet.lapse(replica);
+    for (const replica of model.dead) await fleet.bury(replica);
     model.dead = [];
     model.orphans = [];
     return await Promise.resolve('own');
@@ -304,7 +310,7 @@ const given = () =>
     expect(await redis.command('PEXPIRE', `${fleet.prefix}held-back`, '1')).toBe(1);
     await waitFor(async () => (await redis.command('EXISTS', `${fleet.prefix}held-back`)) === 0, 'it is over');
     model.heldBack = false;
-    for (const replica of model.dead) await fleet.lapse(replica);
+    for (const replica of model.dead) await fleet.bury(replica);
     model.dead = [];
     model.orphans = [];
     return 'own';

@@ -1,25 +1,29 @@
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
-/** The way of one replica to its Redis: it can be cut, or stand still as for a process that is frozen. */
+/**
+ * The way of a replica to its Redis: it can be cut, stand still as for a process that is frozen, lead to another Redis, and keep
+ * from the replica which one it is.
+ */
 export class RedisProxy {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   #cut = false;
   #still = false;
+  #hides = false;
 
-  private constructor(port: number) {
+  private constructor(private port: number) {
     this.#server = createServer((inner) => {
       if (this.#cut) {
         inner.destroy();
         return;
       }
-      const outer = connect(port, '127.0.0.1');
+      const outer = connect(this.port, '127.0.0.1');
       for (const [from, to] of [
         [inner, outer],
         [outer, inner],
       ] as const) {
         this.#sockets.add(from);
-        from.on('data', (bytes) => to.write(bytes));
+        from.on('data', (bytes: Buffer) => to.write(from === outer ? this.#shown(bytes) : bytes));
         from.on('error', () => {});
         from.on('close', () => {
           this.#sockets.delete(from);
@@ -57,6 +61,22 @@ export class RedisProxy {
     for (const socket of this.#sockets) socket.destroy();
   }
 
+  /** All connections break; new ones may come. */
+  break(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  /** From now on to another Redis. */
+  lead(port: number): void {
+    this.port = port;
+    this.break();
+  }
+
+  /** As some managed ones do: their `INFO` has no run_id. */
+  hideIdentity(): void {
+    this.#hides = true;
+  }
+
   mend(): void {
     this.#cut = false;
   }
@@ -64,5 +84,11 @@ export class RedisProxy {
   async close(): Promise<void> {
     this.cut();
     await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  /** As long as before: its length stands in front of it. */
+  #shown(bytes: Buffer): Buffer {
+    if (!this.#hides) return bytes;
+    return Buffer.from(bytes.toString('latin1').replaceAll('\nrun_id:', '\nxxx_xx:'), 'latin1');
   }
 }

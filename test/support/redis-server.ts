@@ -1,6 +1,9 @@
 import { createClient } from '@redis/client';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { connect, createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, it } from 'vitest';
 import { waitFor } from './wait-for.js';
 
@@ -12,6 +15,7 @@ const binary = BINARIES.find((name) => spawnSync(name, ['--version'], { stdio: '
 export class RedisServer {
   #child: ChildProcess | null = null;
   #gone: Promise<unknown> = Promise.resolve();
+  #folder = '';
 
   private constructor(
     readonly port: number,
@@ -30,8 +34,11 @@ export class RedisServer {
 
   /** Starts it, empty. */
   async up(): Promise<void> {
+    this.#folder = mkdtempSync(join(tmpdir(), 'llm-proxy-redis-'));
+    // Trap: a replica of Redis writes what it gets from its master to its folder, and whoever starts there loads it.
     const fixed = [
       '--port', String(this.port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no',
+      '--dir', this.#folder,
     ]; // prettier-ignore
     const child = spawn(binary as string, [...fixed, ...this.args], { stdio: 'ignore' });
     this.#child = child;
@@ -48,6 +55,20 @@ export class RedisServer {
     return reply;
   }
 
+  /** By its own clock. */
+  async nowMs(): Promise<number> {
+    const [seconds, micros] = (await this.command('TIME')) as [string, string];
+    return Number(seconds) * 1000 + Number(micros) / 1000;
+  }
+
+  /** The last of the times in a sorted set of them. */
+  async lastIn(key: string): Promise<number> {
+    const last = (await this.command('ZRANGE', key, '-1', '-1', 'WITHSCORES')) as unknown[];
+    const score = Number(last.flat().at(-1));
+    if (Number.isNaN(score)) throw new Error(`nothing is in ${key}`);
+    return score;
+  }
+
   signal(signal: NodeJS.Signals): void {
     this.#child?.kill(signal);
   }
@@ -56,6 +77,7 @@ export class RedisServer {
   async kill(): Promise<void> {
     this.signal('SIGKILL');
     await this.#gone;
+    rmSync(this.#folder, { recursive: true, force: true });
   }
 }
 

@@ -55,6 +55,11 @@ export class ReplicaSlots {
     return replica;
   }
 
+  /** Whether the store decides at this moment. */
+  get shares(): boolean {
+    return this.#state?.ok === true;
+  }
+
   upstream(id: string): Upstream {
     return this.#upstreams.get(id) as Upstream;
   }

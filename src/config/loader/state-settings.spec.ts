@@ -53,6 +53,16 @@ describe('state', () => {
     expect(found[0]).toContain(right);
   });
 
+  it.each(['hush hush', 'hush/hush', 'hush#hush', 'hush?hush', 'hu@sh/x', 'hush\\x'])(
+    'says how a password is written that is not percent-encoded: %s',
+    (password) => {
+      const found = problems('{ store: redis, url: "redis://:${PW}@r:6379" }', { PW: password });
+      expect(found).toHaveLength(1);
+      expect(found[0]).toContain('percent-encoded');
+      expect(found[0]).not.toContain('ush');
+    },
+  );
+
   it('never shows the url', () => {
     for (const url of ['http://u:hush@r', 'redis://:hush@r/x', 'redis://:hush@', 'hush'])
       expect(problems(`{ store: redis, url: "${url}" }`).join()).not.toContain('hush');

@@ -32,6 +32,16 @@ export class RedisKeys {
     return `${this.#prefix}epoch`;
   }
 
+  /** Which Redis the epoch is of. */
+  get origin(): string {
+    return `${this.#prefix}origin`;
+  }
+
+  /** What a replica writes to see whether it can. */
+  get probe(): string {
+    return `${this.#prefix}probe`;
+  }
+
   pool(name: string): string {
     return `${this.#prefix}pool:${name}`;
   }

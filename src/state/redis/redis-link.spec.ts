@@ -6,7 +6,7 @@ import { RedisLink } from './redis-link.js';
 
 function linkTo(url: string) {
   const seen = { connections: 0, losses: [] as string[] };
-  const link = new RedisLink({ url, timeoutMs: 250 }, () => ['channel'], {
+  const link = new RedisLink({ url, timeoutMs: 250 }, () => ({ channels: ['channel'], probe: 'probe' }), {
     connected: () => seen.connections++,
     lost: (reason) => seen.losses.push(reason),
     message: () => {},

@@ -1,5 +1,7 @@
-import { createClient } from '@redis/client';
+import { createClient, ErrorReply } from '@redis/client';
 import { StateUnavailable } from '../state-unavailable.js';
+import { type RedisInfo, redisInfoOf } from './redis-info.js';
+import { isRefusal, shortReason } from './refusals.js';
 import { loadScripts, type Script, type ScriptName } from './scripts.js';
 
 export interface LinkOptions {
@@ -10,8 +12,17 @@ export interface LinkOptions {
 
 export interface LinkListener {
   connected(): void;
-  lost(reason: string): void;
+  /** See {@link StoreListener.lost}. */
+  lost(reason: string, unseenMs: number): void;
   message(channel: string, text: string): void;
+}
+
+/** What this link is for: known once it is known how the keys are named. */
+export interface LinkNames {
+  /** The last one is this replica's own. */
+  readonly channels: readonly string[];
+  /** A key that may be written at any time. */
+  readonly probe: string;
 }
 
 type Reply = string | number | null | readonly Reply[];
@@ -23,10 +34,18 @@ const CONNECT_ANSWERS = 3;
 const FIRST_RETRY_MS = 50;
 const LAST_RETRY_MS = 250;
 const WATCH_MS = 250;
-/** Without other traffic. */
-const PING_MS = 1000;
+/** Whether it still takes writes is looked at that often. */
+const PROBE_MS = 1000;
 /** An answer that is out that long: whatever holds the connection open, nobody is there. */
 const HUNG_MS = 1000;
+
+/**
+ * Whoever hears of a trouble by a probe hears of it so much later than whoever was the first: a broken connection is seen by all at
+ * once, a Redis that refuses or is frozen is not.
+ */
+const UNSEEN_MS = PROBE_MS + 2 * WATCH_MS;
+/** Where one of these fails, for whatever reason, leases run out. */
+const VITAL: ReadonlySet<ScriptName> = new Set(['probe', 'enrol', 'renew']);
 
 /** For all that has to be said and answered until a connection can be used. */
 function connectMs(timeoutMs: number): number {
@@ -51,23 +70,18 @@ export class RedisLink {
   #retry: NodeJS.Timeout | null = null;
   #retries = 0;
   #watch: NodeJS.Timeout | null = null;
-  #sentAt = 0;
+  #probedAt = 0;
+  #names: LinkNames = { channels: [], probe: '' };
   #closed = false;
-  #clustered = false;
 
   constructor(
     private readonly options: LinkOptions,
-    private readonly channels: (clustered: boolean) => readonly string[],
+    private readonly names: (info: RedisInfo) => LinkNames,
     private readonly listener: LinkListener,
   ) {}
 
   get connected(): boolean {
     return this.#ready !== null;
-  }
-
-  /** Whether keys must share a hash tag. Known once it was connected. */
-  get clustered(): boolean {
-    return this.#clustered;
   }
 
   open(): void {
@@ -101,22 +115,24 @@ export class RedisLink {
           if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
           return client.sendCommand<Reply>(['EVAL', script.text, ...rest]);
         }),
+      this.#ready,
+      VITAL.has(name),
       late,
     );
   }
 
   command(args: readonly string[]): Promise<Reply> {
-    return this.#send((client) => client.sendCommand<Reply>([...args]));
+    return this.#send((client) => client.sendCommand<Reply>([...args]), this.#ready);
   }
 
   #send(
     send: (client: Client) => Promise<Reply>,
+    using: Client | null,
+    vital = false,
     late?: (reply: Reply) => void,
-    using = this.#ready,
   ): Promise<Reply> {
     if (using === null) return Promise.reject(new StateUnavailable('not connected'));
     const pending = { sentAt: performance.now() };
-    this.#sentAt = pending.sentAt;
     this.#unanswered.add(pending);
     return new Promise((resolve, reject) => {
       let waiting = true;
@@ -137,14 +153,32 @@ export class RedisLink {
       };
       send(using).then(
         (reply) => {
+          // Not before: a Redis that takes connections and then refuses is not asked the faster for that.
+          if (vital) this.#retries = 0;
           if (answered()) resolve(reply);
           else late?.(reply);
         },
         (error: unknown) => {
-          if (answered()) reject(new StateUnavailable(shortReason(error)));
+          const inTime = answered();
+          this.#judge(using, error, vital);
+          if (inTime) reject(new StateUnavailable(shortReason(error)));
         },
       );
     });
+  }
+
+  /** A Redis that refuses is no better than one that is not there. What fails for one request alone is only that one's trouble. */
+  #judge(client: Client, error: unknown, vital: boolean): void {
+    if (client !== this.#ready || !(error instanceof ErrorReply)) return;
+    if (vital || isRefusal(error)) this.#drop(client, shortReason(error), UNSEEN_MS);
+    else this.#probe();
+  }
+
+  /** If it fails the connection is dropped. */
+  #probe(): void {
+    this.#probedAt = performance.now();
+    const { channels, probe } = this.#names;
+    this.run('probe', [probe], [channels.at(-1) as string]).catch(() => {});
   }
 
   async #connect(): Promise<void> {
@@ -157,16 +191,7 @@ export class RedisLink {
     client.on('end', () => this.#drop(client, 'the connection was closed'));
     try {
       await client.connect();
-      const info = await this.#send((to) => to.sendCommand<Reply>(['INFO', 'cluster']), undefined, client);
-      this.#clustered = String(info).includes('cluster_enabled:1');
-      await Promise.all(
-        Array.from(this.#scripts.values(), ({ text }) =>
-          this.#send((to) => to.sendCommand<Reply>(['SCRIPT', 'LOAD', text]), undefined, client),
-        ),
-      );
-      await client.subscribe([...this.channels(this.#clustered)], (text: string, channel: string) =>
-        this.listener.message(channel, text),
-      );
+      await this.#prepare(client);
     } catch (error) {
       this.#drop(client, shortReason(error));
       return;
@@ -175,11 +200,30 @@ export class RedisLink {
     }
     if (this.#client !== client || !client.isReady) return;
     this.#ready = client;
-    this.#retries = 0;
+    this.#probedAt = performance.now();
     this.listener.connected();
   }
 
-  #drop(client: Client, reason: string): void {
+  /** All that must work before it is of any use. */
+  async #prepare(client: Client): Promise<void> {
+    const say = (...args: readonly string[]) => this.#send((to) => to.sendCommand<Reply>([...args]), client);
+    this.#names = this.names(redisInfoOf(String(await say('INFO'))));
+    const { channels, probe } = this.#names;
+    const own = channels.at(-1) as string;
+    // Answered in turn, so the first that is refused is told; outside of a script Redis says which command it is.
+    await Promise.all([
+      ...Array.from(this.#scripts.values(), ({ text }) => say('SCRIPT', 'LOAD', text)),
+      say('SET', probe, '1', 'PX', '60000'),
+      say('PUBLISH', own, '{}'),
+      say('EVALSHA', (this.#scripts.get('probe') as Script).sha1, '1', probe, own),
+    ]);
+    await client.subscribe([...channels], (text: string, channel: string) =>
+      this.listener.message(channel, text),
+    );
+  }
+
+  /** `unseenMs`: see {@link StoreListener.lost}. */
+  #drop(client: Client, reason: string, unseenMs = 0): void {
     if (this.#client !== client) return;
     this.#client = null;
     this.#ready = null;
@@ -189,7 +233,7 @@ export class RedisLink {
     const delayMs = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** this.#retries++);
     this.#retry = setTimeout(() => void this.#connect(), delayMs);
     this.#retry.unref();
-    this.listener.lost(reason);
+    this.listener.lost(reason, unseenMs);
   }
 
   /** The connection is of no use: whatever it is that does not work on it. */
@@ -205,9 +249,9 @@ export class RedisLink {
     setImmediate(() => {
       const [oldest] = this.#unanswered;
       if (oldest !== undefined && now - oldest.sentAt > Math.max(HUNG_MS, 2 * this.options.timeoutMs))
-        this.#drop(client, 'it does not answer');
+        this.#drop(client, 'it does not answer', UNSEEN_MS);
     });
-    if (now - this.#sentAt > PING_MS) this.command(['PING']).catch(() => {});
+    if (now - this.#probedAt > PROBE_MS) this.#probe();
   }
 }
 
@@ -222,22 +266,4 @@ function newClient(url: string, connectTimeout: number) {
     commandOptions: { timeout: undefined },
     socket: { reconnectStrategy: false, connectTimeout },
   });
-}
-
-const REFUSED = 'it refuses the user or password of state.url';
-/** What an operator can mend, in words. */
-const REASONS: ReadonlyMap<string, string> = new Map([
-  ['WRONGPASS', REFUSED],
-  ['NOAUTH', 'it wants a password in state.url'],
-  ['NOPERM', 'the user of state.url may not run the commands that are needed'],
-]);
-
-/** A code or the first words of Redis: neither holds an address or a secret. */
-function shortReason(error: unknown): string {
-  if (error instanceof StateUnavailable) return error.message;
-  if (!(error instanceof Error)) return 'unknown error';
-  const { code } = error as NodeJS.ErrnoException;
-  if (typeof code === 'string') return code;
-  const word = /^-?([A-Z]{3,20})\b/.exec(error.message)?.[1];
-  return REASONS.get(word ?? '') ?? word ?? error.constructor.name;
 }

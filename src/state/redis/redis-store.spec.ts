@@ -256,13 +256,28 @@ describeWithRedis('the scripts', () => {
     expect((await third.store.enrol([], [])).excesses).toEqual([]);
   });
 
+  it('tell that again where the share has shrunk, and to a Redis that knows nothing', async () => {
+    const prefix = newPrefix();
+    const one = await Replica.enrolled(prefix);
+    const pool: Pool = { name: 'p', limit: 4 };
+    const leases = [0, 1, 2].map((n) => ({ id: `${one.store.replica}:${n}`, pools: [{ pool, held: 3 }] }));
+    for (const [held, { id }] of leases.entries())
+      await one.store.claim(id, [{ pools: [{ pool, held }], rest: null }], []);
+    const two = await Replica.enrolled(prefix);
+    const heard = (slots: number) => ({ kind: 'excess', replica: one.store.replica, pool: 'p', slots });
+    await one.store.renew(leases);
+    await two.store.renew([]);
+    expect(two.events.filter(({ kind }) => kind === 'excess')).toEqual([heard(1)]);
+    await one.store.renew(leases);
+    await raw('DEL', `${prefix}excesses`);
+    await one.store.enrol(leases, [pool]);
+    await one.store.enrol([], [pool]);
+    await two.store.renew([]);
+    expect(two.events.filter(({ kind }) => kind === 'excess')).toEqual([heard(1), heard(1), heard(0)]);
+  });
+
   it('work in a Redis Cluster, where all keys must share a hash tag', async () => {
-    const cluster = await RedisServer.start([
-      '--cluster-enabled',
-      'yes',
-      '--cluster-config-file',
-      `/tmp/${process.pid}.nodes`,
-    ]);
+    const cluster = await RedisServer.start(['--cluster-enabled', 'yes']);
     onTestFinished(() => cluster.kill());
     const client = createClient({ url: cluster.url });
     await client.connect();

@@ -12,6 +12,7 @@ import type {
 import type { ReserveAnswer, Sum, SumAsk, SumChange, SumMemory, SumStates } from '../shared-sums.js';
 import type { Pool, PooledLease, RestBooking, RestState } from '../shared-types.js';
 import { StateUnavailable } from '../state-unavailable.js';
+import { type RedisInfo, redisInfoOf } from './redis-info.js';
 import { RedisKeys } from './redis-keys.js';
 import { longestReturnMs, RedisLink } from './redis-link.js';
 import { eventOf, excessesOf, numberOf, restStateOf } from './replies.js';
@@ -55,6 +56,7 @@ export class RedisStore implements SharedStore {
   #listener: StoreListener | null = null;
   /** Of the Redis in which this replica was last enrolled; '' = never. */
   #epoch = '';
+  readonly #warned = new Set<string>();
 
   /** Others that knew an earlier Redis speak before a newcomer gets anything of this one. */
   static newcomerMs(timeoutMs: number): number {
@@ -63,13 +65,15 @@ export class RedisStore implements SharedStore {
 
   constructor(private readonly options: RedisStoreOptions) {
     this.#keys = new RedisKeys(options.prefix, false);
-    const channels = (clustered: boolean) => {
-      this.#keys = new RedisKeys(options.prefix, clustered);
-      return [this.#keys.channel, `${this.#keys.channel}:${this.replica}`];
+    const names = (info: RedisInfo) => {
+      const keys = new RedisKeys(options.prefix, info.clustered);
+      this.#keys = keys;
+      this.#warn(info);
+      return { channels: [keys.channel, `${keys.channel}:${this.replica}`], probe: keys.probe };
     };
-    this.#link = new RedisLink(options, channels, {
+    this.#link = new RedisLink(options, names, {
       connected: () => this.#listener?.connected(),
-      lost: (reason) => this.#listener?.lost(reason),
+      lost: (reason, unseenMs) => this.#listener?.lost(reason, unseenMs),
       message: (_channel, text) => {
         const event = eventOf(text, this.replica);
         if (event !== null) this.#listener?.happened(event);
@@ -162,6 +166,7 @@ export class RedisStore implements SharedStore {
       String(this.options.leaseMs),
       this.#keys.channel,
       this.#leasesIn(list, leases),
+      heldIn(leases),
     ];
     const reply = await this.#link.run('renew', list.keys, args);
     const [, , epoch, ...lost] = Array.isArray(reply) ? reply : [];
@@ -173,6 +178,8 @@ export class RedisStore implements SharedStore {
     const list = this.#common();
     const told = this.#leasesIn(list, leases);
     const all = JSON.stringify(pools.map(({ name }) => list.number(this.#keys.pool(name))));
+    // Each time: whoever answers at this address may be another one, or its data older than what this replica knows.
+    const { before, history, run } = redisInfoOf(String(await this.#link.command(['INFO']))).identity;
     const reply = await this.#link.run('enrol', list.keys, [
       this.replica,
       String(this.options.leaseMs),
@@ -182,6 +189,10 @@ export class RedisStore implements SharedStore {
       this.#epoch,
       randomUUID(),
       String(this.options.newcomerMs),
+      run,
+      history,
+      before,
+      heldIn(leases),
     ]);
     const [epoch, , , ...fields] = Array.isArray(reply) ? reply : [];
     this.#epoch = String(epoch);
@@ -300,6 +311,23 @@ export class RedisStore implements SharedStore {
     return reply === 'OK';
   }
 
+  /** Once for each trouble, in the life of this process. */
+  #warn({ evicts, identity }: RedisInfo): void {
+    const troubles = [
+      evicts === null
+        ? null
+        : `it may evict keys (maxmemory-policy ${evicts}): limits and quotas are forgotten with them; set noeviction`,
+      identity.run === ''
+        ? 'it does not tell its run_id: each new connection may be one to older data, and nothing limited is given out for a while after it'
+        : null,
+    ];
+    for (const trouble of troubles) {
+      if (trouble === null || this.#warned.has(trouble)) continue;
+      this.#warned.add(trouble);
+      this.#listener?.warned?.(trouble);
+    }
+  }
+
   /** Its memory was lost without a break of the connection, or somebody wiped it. */
   #forgotten(): StateUnavailable {
     const reason = 'its content was lost';
@@ -312,8 +340,8 @@ export class RedisStore implements SharedStore {
   }
 
   #common(): KeyList {
-    const { epoch, excesses, heldBack, members, rollCall } = this.#keys;
-    return new KeyList(heldBack, rollCall, members, excesses, epoch);
+    const { epoch, excesses, heldBack, members, origin, rollCall } = this.#keys;
+    return new KeyList(heldBack, rollCall, members, excesses, epoch, origin);
   }
 
   #leasesIn(list: KeyList, leases: readonly PooledLease[]): string {
@@ -323,6 +351,19 @@ export class RedisStore implements SharedStore {
     ]);
     return JSON.stringify(told);
   }
+}
+
+/** How many of these leases are in each pool, as the scripts are told. */
+function heldIn(leases: readonly PooledLease[]): string {
+  const told = new Map<string, [limit: number, name: string, held: number]>();
+  for (const { pools } of leases) {
+    for (const { pool } of pools) {
+      const one = told.get(pool.name) ?? [pool.limit, pool.name, 0];
+      one[2]++;
+      told.set(pool.name, one);
+    }
+  }
+  return JSON.stringify([...told.values()]);
 }
 
 function ignoreUnavailable(error: unknown): void {

@@ -18,6 +18,7 @@ const NAMES = [
   'resume',
   'sums',
   'recall',
+  'probe',
 ] as const;
 
 /** These follow `counting.lua` too. */

@@ -32,6 +32,7 @@ const PATIENCE_MS = 2000;
           log: {
             lost: (reason) => log.stateLost(reason, onError),
             back: (afterMs) => log.stateBack(afterMs),
+            warned: (trouble) => log.warn(`state: redis: ${trouble}`),
           },
         });
         metrics.shared(() => state.degraded);

@@ -1,6 +1,6 @@
 -- Claims, for one replica, the first candidate of a list that does not rest and has a place in each of its pools.
 -- Where there is none, the replica is noted as waiting in the pools it names.
--- KEYS  1 held back  2 roll call  3 members  4 excesses  5 epoch, then those that ARGV[4] names by number
+-- KEYS  1 held back  2 roll call  3 members  4 excesses  5 epoch  6 which Redis it is of, then those that ARGV[4] names by number
 -- ARGV  1 replica  2 lease  3 lease ms  4 { c: [{ p: [[pool, limit, held, name]], r: rest or 0 }], w: [[waits, priority, waited ms]] }
 --       5 channel  6 the epoch in which this replica has told its leases
 -- Gives { number of the candidate or 0, ms until the next place lapses or 0, ms for which nothing is given out; -1 = another epoch }.

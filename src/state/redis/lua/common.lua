@@ -55,6 +55,17 @@ local function tell_excess(over, channel, replica, name, share, before, after)
   publish(channel, { t = 'excess', r = replica, p = name, n = excess })
 end
 
+-- The same for all that a replica holds, { { limit, name, held } }, where others know something else: a share shrinks with each
+-- replica that comes, and an empty Redis knows nothing.
+local function tell_excesses(over, channel, replica, count, pools)
+  for _, pool in ipairs(pools) do
+    local share = math.floor(pool[1] / count)
+    local excess = share == 0 and 0 or math.max(0, pool[3] - share)
+    local known = tonumber(redis.call('HGET', over, replica .. '|' .. pool[2]) or 0)
+    if excess ~= known then tell_excess(over, channel, replica, pool[2], share, math.huge, pool[3]) end
+  end
+end
+
 -- Whoever speaks has told all its leases before: a roll call does not wait for it any more.
 local function answer_roll(held_back, pending, replica)
   if redis.call('SREM', pending, replica) == 1 and redis.call('EXISTS', pending) == 0 then

@@ -1,6 +1,6 @@
 -- Renews all leases of one replica and its own place among the members; members that fell silent are dropped.
--- KEYS  1 held back  2 roll call  3 members  4 excesses  5 epoch, then the pools that ARGV[4] names by number
--- ARGV  1 replica  2 lease ms  3 channel  4 [[lease, [pool]]]
+-- KEYS  1 held back  2 roll call  3 members  4 excesses  5 epoch  6 which Redis it is of, then the pools that ARGV[4] names by number
+-- ARGV  1 replica  2 lease ms  3 channel  4 [[lease, [pool]]]  5 [[limit, name, held]] of these pools
 -- Gives { members, ms for which nothing is given out, epoch or '', leases that had lapsed… }.
 
 local replica, lease_ms, channel = ARGV[1], tonumber(ARGV[2]), ARGV[3]
@@ -19,7 +19,8 @@ end
 answer_roll(KEYS[1], KEYS[2], replica)
 local before = redis.call('ZCARD', KEYS[3])
 redis.call('ZADD', KEYS[3], whole(now), replica)
-keep(KEYS[3], 3600000)
+-- Longer than the epoch, so that a roll call misses nobody.
+keep(KEYS[3], 172800000)
 local silent = redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', '(' .. whole(now - lease_ms * 4 / 3))
 for _, gone in ipairs(silent) do
   redis.call('ZREM', KEYS[3], gone)
@@ -30,7 +31,11 @@ for _, gone in ipairs(silent) do
   publish(channel, { t = 'gone', r = gone })
 end
 local count = redis.call('ZCARD', KEYS[3])
+tell_excesses(KEYS[4], channel, replica, count, cjson.decode(ARGV[5]))
 if count ~= before then publish(channel, { t = 'replicas', n = count }) end
 local epoch = redis.call('GET', KEYS[5]) or ''
-if epoch ~= '' then redis.call('PEXPIRE', KEYS[5], 86400000) end
+if epoch ~= '' then
+  redis.call('PEXPIRE', KEYS[5], 86400000)
+  redis.call('PEXPIRE', KEYS[6], 86400000)
+end
 return { count, math.max(0, redis.call('PTTL', KEYS[1])), epoch, unpack(lost) }
