@@ -1,6 +1,6 @@
 import type { SlotRoom } from './slot-room.js';
 import type { Waiter } from './waiter.js';
-import { isBefore, type Ticket } from './waiting-line.js';
+import type { Ticket } from './waiting-line.js';
 
 /**
  * Who of some is the next to get something in these rooms. Of each slot the line decides that waits for it, whatever made it
@@ -26,4 +26,11 @@ export function nextToGo(
     }
   }
   return next?.waiter ?? null;
+}
+
+/** Between two lines: turns are counted for each by itself and say nothing about the other, arrival does. */
+function isBefore(one: Ticket<Waiter>, other: Ticket<Waiter>): boolean {
+  return one.priority === other.priority
+    ? one.waiter.order < other.waiter.order
+    : one.priority > other.priority;
 }

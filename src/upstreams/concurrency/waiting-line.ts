@@ -200,13 +200,6 @@ export class WaitingLine<W extends Standing> {
   }
 }
 
-/** Whether the first is to be served before the second, also where they stand in different lines of one sequence. */
-export function isBefore<W extends Standing>(one: Ticket<W>, other: Ticket<W>): boolean {
-  if (one.priority !== other.priority) return one.priority > other.priority;
-  const [turn, otherTurn] = [one.turn?.at ?? Infinity, other.turn?.at ?? Infinity];
-  return turn === otherTurn ? one.waiter.order < other.waiter.order : turn < otherTurn;
-}
-
 function liftsDue<W extends Standing>({ lifts, waiter }: Ticket<W>, now: number): number {
   if (waiter.ageingMs === 0) return 0;
   return Math.max(0, Math.floor(waiter.waitedMs(now) / waiter.ageingMs) - lifts);
