@@ -2,7 +2,8 @@ import type { Clock } from '../../common/time/clock.js';
 import type { Upstream } from '../upstream.js';
 import type { SetAlarm } from './alarm.js';
 import { changesMs, type Claim, type Claimable, opensMs } from './claimable.js';
-import { type Choice, pick } from './pick.js';
+import { nextToGo } from './going-elsewhere.js';
+import { type Choice, choose, pick } from './pick.js';
 import type { RoomSeat, SlotRoom } from './slot-room.js';
 import { excluded, type SpillReason } from './spill.js';
 import {
@@ -158,7 +159,7 @@ export class Dispatcher {
     // Free, and nobody could use it: something rests, or a gate has closed without a word.
     const closed = room.line.size > 0 && room.free;
     // Whose estimate has grown may go elsewhere.
-    if (closed || room.spillers > 0) this.#lookAround(room, now);
+    if (closed || room.spillers > 0) this.#lookAround([room], now);
     if (closed) this.#watch(room, now);
     if (room.line.size > 0) this.#watcher?.wanted(room);
   }
@@ -168,7 +169,7 @@ export class Dispatcher {
     if (room.line.size === 0) return;
     const now = this.tools.clock.now();
     for (const seat of room.seats) seat.unused();
-    this.#lookAround(room, now);
+    this.#lookAround([room], now);
     this.#watch(room, now);
   }
 
@@ -203,11 +204,29 @@ export class Dispatcher {
   }
 
   /** Takes those elsewhere whose entry with `spill_after` became eligible, and sends away who waits in vain. */
-  #lookAround(room: SlotRoom, now: number): void {
-    for (const { waiter } of room.line.everybody()) {
-      if (waiter.spills && this.#serve(waiter, now)) continue;
-      if (this.#opensMs(waiter, now) > waiter.leftMs(now)) this.#end(waiter, { unserved: 'closed' });
+  #lookAround(rooms: readonly SlotRoom[], now: number): void {
+    const standing = new Set(rooms.flatMap(({ line }) => line.everybody()).map(({ waiter }) => waiter));
+    const spilling = new Set<Waiter>();
+    const open = new Set<SlotRoom>();
+    for (const waiter of standing) {
+      if (!waiter.spills) continue;
+      spilling.add(waiter);
+      for (const room of waiter.tickets.keys()) if (room.free) open.add(room);
     }
+    const goesTo = (waiter: Waiter) => this.#goesTo(waiter, now);
+    for (let next = nextToGo(open, spilling, goesTo); next !== null; next = nextToGo(open, spilling, goesTo))
+      this.#serve(next, now);
+    for (const waiter of standing) {
+      if (waiter.waiting && this.#opensMs(waiter, now) > waiter.leftMs(now))
+        this.#end(waiter, { unserved: 'closed' });
+    }
+  }
+
+  /** The room in which it would get a slot now. */
+  #goesTo(waiter: Waiter, now: number): SlotRoom | null {
+    const { candidates, tried } = waiter;
+    const chosen = candidates[choose(candidates, tried, now, this.#choiceOf(waiter, false))];
+    return chosen === undefined ? null : (this.tools.seatOf(chosen.upstream)?.room ?? null);
   }
 
   /** Time until the first candidate that is left opens; slots are not looked at. Infinity where none is left. */
@@ -258,7 +277,11 @@ export class Dispatcher {
       before ||= room.spillers > 0 && room.line.ahead(waiter.priority, waiter.order) < room.line.size - 1;
     }
     this.#arm(waiter, now);
-    if (before) for (const room of waiter.tickets.keys()) if (room.spillers > 0) this.#lookAround(room, now);
+    if (before)
+      this.#lookAround(
+        [...waiter.tickets.keys()].filter(({ spillers }) => spillers > 0),
+        now,
+      );
     this.#tellWatcher(waiter);
   }
 

@@ -11,38 +11,59 @@ export interface Choice {
   spilled(candidate: Claimable, reason: SpillReason): void;
 }
 
-/**
- * The first candidate whose upstream was not tried yet, that does not rest, is not closed by a gate and has a free slot,
- * taken in the same step. One that rests but takes a trial stands behind all others of its tier. Without a `choice`,
- * entries with `spill_after` are entries like any other.
- */
+/** Takes the candidate that {@link choose} says, in the same step. */
 export function pick<C extends Claimable>(
   candidates: readonly C[],
   tried: ReadonlySet<Upstream> | null,
   now: number,
   choice: Choice | null,
 ): Claim<C> | null {
-  let trial: C | null = null;
-  let trialReason: SpillReason | null = null;
+  const index = choose(candidates, tried, now, choice);
+  const candidate = candidates[index];
+  if (candidate === undefined) return null;
+  const reason = choice === null ? null : reasonOf(candidates, index, tried, now, choice);
+  return take(candidate, now, reason, choice);
+}
+
+/**
+ * Index of the first candidate whose upstream was not tried yet, that does not rest, is not closed by a gate and has a free
+ * slot; −1 = none. One that rests but takes a trial stands behind all others of its tier. Without a `choice`, entries with
+ * `spill_after` are entries like any other.
+ */
+export function choose(
+  candidates: readonly Claimable[],
+  tried: ReadonlySet<Upstream> | null,
+  now: number,
+  choice: Choice | null,
+): number {
+  let trial = -1;
+  let trialTier = 0;
   for (let i = 0; i < candidates.length; i++) {
-    const candidate = candidates[i] as C;
-    if (trial !== null && candidate.entry.tier !== trial.entry.tier) break;
-    const { gates, upstream } = candidate;
+    const { entry, gates, upstream } = candidates[i] as Claimable;
+    if (trial >= 0 && entry.tier !== trialTier) break;
     if (tried?.has(upstream)) continue;
     const resting = upstream.restingMs(now) > 0;
-    if (resting && (trial !== null || !upstream.trialOpen(now))) continue;
+    if (resting && (trial >= 0 || !upstream.trialOpen(now))) continue;
     if (gates !== null && gatesMs(gates) > 0) continue;
     if (!(upstream.seat ?? upstream.slots).free) continue;
-    let reason: SpillReason | null = null;
-    if (choice !== null && candidate.entry.spill !== null) {
-      reason = spillReason(candidates, i, tried, choice.patience, now, choice.full);
-      if (reason === null) continue;
-    }
-    if (!resting) return take(candidate, now, reason, choice);
-    trial = candidate;
-    trialReason = reason;
+    if (choice !== null && entry.spill !== null && reasonOf(candidates, i, tried, now, choice) === null)
+      continue;
+    if (!resting) return i;
+    trial = i;
+    trialTier = entry.tier;
   }
-  return trial === null ? null : take(trial, now, trialReason, choice);
+  return trial;
+}
+
+/** Of entries with `spill_after` only. */
+function reasonOf(
+  candidates: readonly Claimable[],
+  index: number,
+  tried: ReadonlySet<Upstream> | null,
+  now: number,
+  { full, patience }: Choice,
+): SpillReason | null {
+  return spillReason(candidates, index, tried, patience, now, full);
 }
 
 /** Slots, and the place of a trial, were looked at in the same synchronous step. */

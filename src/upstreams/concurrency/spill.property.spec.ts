@@ -94,7 +94,7 @@ describe('who goes to a paid entry', () => {
     // All of it has happened, and often.
     for (const reason of ['none', 'waited', 'estimate', 'unavailable', 'full'])
       expect.soft([reason, reasons[reason]]).toEqual([reason, expect.any(Number)]);
-  });
+  }, 120_000);
 
   it('is nobody while one comes after the other is done', async () => {
     const lone = fc.record({

@@ -123,4 +123,48 @@ describe('an entry with spill_after', () => {
     await told();
     expect([claimOf(old)?.candidate.upstream, young.result]).toEqual([paid, null]);
   });
+
+  it('is taken by who came first, also where the estimates of two grow in one step and in different lines', async () => {
+    const scene = new SlotScene();
+    const [first, second, paid] = ['first', 'second', 'paid'].map((id) => scene.upstream(id, 1));
+    const lists = [[first, second], [second], [first]].map((own) =>
+      [...own.map((upstream) => entry(upstream!)), entry(paid!, after(50))],
+    ); // prettier-ignore
+    const queue = scene.queue();
+    const ask = (list: number, priority = 0) => scene.ask(scene.waiter(queue, 'a', priority), lists[list]!);
+    const learnt = [ask(0), ask(0)];
+    scene.clock.advance(40);
+    for (const one of learnt) claimOf(one)?.lease.release();
+    // 40 ms are left of each, for which the two wait; who comes then makes it 80 ms for both.
+    for (const one of [ask(0), ask(0)]) expect(claimOf(one)).not.toBeNull();
+    const [earlier, later] = [ask(1), ask(2)];
+    await told();
+    expect([earlier.result, later.result]).toEqual([null, null]);
+    ask(0, 5);
+    await told();
+    expect([claimOf(earlier)?.candidate.upstream, later.result, scene.spills]).toEqual([
+      paid,
+      null,
+      ['m/paid=estimate'],
+    ]);
+  });
+
+  it('is taken by the consumer whose turn it is there, not where the others rest', async () => {
+    const scene = new SlotScene();
+    const [cheap, paid] = [scene.upstream('cheap', 1), scene.upstream('paid', 1)];
+    const list = [entry(cheap), entry(paid, after(5000))];
+    const queue = scene.queue();
+    const ask = (consumer: string, candidates = list) => scene.ask(scene.waiter(queue, consumer), candidates);
+    ask('x');
+    const holder = ask('x', [entry(paid)]);
+    const served = ask('a', [entry(paid)]);
+    const [a, b] = [ask('a'), ask('b')];
+    claimOf(holder)?.lease.release();
+    await told();
+    // Of the paid one a has had its turn, of the other nobody.
+    claimOf(served)?.lease.release();
+    scene.rest(cheap, 10_000_000);
+    await told();
+    expect([a.result, claimOf(b)?.candidate.upstream]).toEqual([null, paid]);
+  });
 });
