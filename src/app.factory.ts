@@ -1,6 +1,7 @@
 import 'reflect-metadata';
 import { dirname } from 'node:path';
 import { NestFactory } from '@nestjs/core';
+import { RuntimeException } from '@nestjs/core/errors/exceptions/runtime.exception.js';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Logger as NestPinoLogger } from 'nestjs-pino';
 import type { Logger } from 'pino';
@@ -14,6 +15,7 @@ import { PluginSetupError } from './common/errors/plugin-setup-error.js';
 import { EdgeService } from './http/edge.service.js';
 import { createHttpServer } from './http/http-server.js';
 import { createRootLogger } from './observability/log/root-logger.js';
+import { StartLog } from './observability/log/start-log.js';
 
 export { loadConfig } from './config/loader/load-config.js';
 export { PluginSetupError } from './common/errors/plugin-setup-error.js';
@@ -56,12 +58,19 @@ export async function createApp(options: CreateAppOptions): Promise<NestFastifyA
   });
   const app = await NestFactory.create<NestFastifyApplication>(module, new FastifyAdapter(fastify), {
     bodyParser: false,
-    bufferLogs: true,
+    logger: new StartLog(logger),
     abortOnError: false,
+  }).catch((error: unknown) => {
+    throw plugins.length > 0 && error instanceof RuntimeException ? unwired(error) : error;
   });
   app.useLogger(app.get(NestPinoLogger));
   edge = app.get(EdgeService);
   return app;
+}
+
+/** The service without plugins is always wired, so what cannot be is theirs. */
+function unwired({ message }: Error): PluginSetupError {
+  return new PluginSetupError([{ path: ['plugins'], message: message.trim().split('\n')[0] ?? '' }]);
 }
 
 /**

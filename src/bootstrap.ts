@@ -165,6 +165,7 @@ function endOnSignal(
     const wish = stop.heard(signal);
     if (wish === 'ignore') return;
     if (wish === 'end') {
+      log.warn(`server: ${signal} again, ending at once`);
       destination.flushSync();
       process.exit(1);
     }

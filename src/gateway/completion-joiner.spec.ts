@@ -206,6 +206,14 @@ describe('CompletionJoiner', () => {
     expect(join(...events)).toMatchObject({ choices: [{ message: { content: 'a' }, logprobs: [] }] });
   });
 
+  it.each(['null', '5', '-0.5', 'true', ' false '])('takes a value that can say nothing: %s', (data) => {
+    expect(joiner([delta({ content: 'a' }), data]).fault).toBeNull();
+  });
+
+  it.each(['"text"', '[]', '5x', 'nul'])('takes nothing else for one: %s', (data) => {
+    expect(joiner([delta({ content: 'a' }), data]).fault).not.toBeNull();
+  });
+
   it('ends with [DONE]', () => {
     const joined = join(delta({ content: 'Hel' }), ' [DONE] ', delta({ content: 'MORE' }), 'x', {
       error: 'y',

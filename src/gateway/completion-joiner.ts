@@ -32,7 +32,7 @@ export class CompletionJoiner {
     const chunk = event.json;
     if (chunk === undefined) {
       if (isDone(event)) this.#done = true;
-      else if ((event.payload?.length ?? 0) > 0) this.#unreadable = true;
+      else if (!saysNothing(event.data ?? '')) this.#unreadable = true;
       return;
     }
     this.#chunks++;
@@ -130,4 +130,9 @@ export class CompletionJoiner {
       parts.push(Buffer.from(i > 0 ? ',' : ''), ...choice.result());
     return [...parts, Buffer.from(']')];
   }
+}
+
+/** No data, or a JSON value that can carry no part of an answer. */
+function saysNothing(data: string): boolean {
+  return data === '' || /^(?:null|true|false|-?\d{1,20}(?:\.\d{1,20})?)$/.test(data.trim());
 }

@@ -65,9 +65,11 @@ export function endSoon(socket: Socket): void {
   if (marked[FAREWELL] === true) return;
   marked[FAREWELL] = true;
   const timer = setInterval(() => {
-    if (isServing(marked)) return;
+    const { [LAST]: last } = marked;
+    if (last !== undefined && last !== null && isServing(last)) return;
     clearInterval(timer);
-    socket.destroySoon();
+    // Trap: where no more are taken, the last answer ends the connection, and may stand behind one that is still sent.
+    if (last !== null) socket.destroySoon();
   }, FAREWELL_MS);
   timer.unref();
   socket.once('close', () => clearInterval(timer));
@@ -78,9 +80,8 @@ export function endsSoon(socket: Socket): boolean {
   return (socket as MarkedSocket)[FAREWELL] === true;
 }
 
-function isServing({ [LAST]: last }: MarkedSocket): boolean {
-  if (last === undefined || last === null) return false;
-  const { response } = edgeContext(last);
+function isServing(request: IncomingMessage): boolean {
+  const { response } = edgeContext(request);
   return response !== null && !response.writableFinished;
 }
 

@@ -81,6 +81,21 @@ RegisterErrorClassifier({ id: 'mine' })(Mine);`;
     expect(told.split('\n')).toHaveLength(1);
   });
 
+  it('stops the boot with one clear line where a dependency of it is nowhere to be had', async () => {
+    const service = new ServiceProcess({
+      config: config([{ module: './lonely.mjs' }]),
+      files: {
+        'lonely.mjs': `${mine}\nclass Nowhere {}\nReflect.defineMetadata('design:paramtypes', [Nowhere], Mine);`,
+      },
+    });
+    const told = await refused(service);
+    expect(told).toMatch(/^\[llm-proxy\] plugins \(line 1\): .*resolve dependencies of the Mine/);
+    expect(told.split('\n')).toHaveLength(1);
+    for (const line of service.stdout.trimEnd().split('\n'))
+      expect(line).toMatch(/^\{.*"msg":"\[llm-proxy\] /);
+    expect(service.stdout).not.toContain('Exception');
+  });
+
   it.each(wrong)('is found by --check in the same words: %s', async (_what, plugins) => {
     const [start, check] = await Promise.all([
       refused(new ServiceProcess({ config: config(plugins), files })),

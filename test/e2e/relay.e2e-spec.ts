@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { completion, DONE, delta } from '../support/answers.js';
 import type { ScriptedAnswer } from '../support/scripted-answer.js';
-import { stage } from '../support/stage.js';
+import { MESSAGES, stage } from '../support/stage.js';
 import { gate, waitFor } from '../support/wait-for.js';
 
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -126,6 +126,31 @@ describe('relaying a stream (spec 01 §8)', () => {
     const next = await broken.connection.send({ body: { model: 'm', messages: [] } }).end();
     expect([next.status, next.header('connection'), next.ending]).toEqual([200, 'close', 'complete']);
     await waitFor(() => next.connection.closed, 'the connection was ended with it');
+  });
+
+  it('cuts no answer short that is still sent in front of the one that ends the connection', async () => {
+    const set = await stage();
+    const held = gate();
+    set.a.next(async (_request, answer) => {
+      await answer.sseHead();
+      await answer.write(delta('begin'));
+      answer.reset();
+    });
+    set.a.next(async (_request, answer) => {
+      await answer.sseHead();
+      await answer.write(delta('more'));
+      await held.opened;
+      await answer.end(DONE);
+    });
+    const { connection } = await set.stream().end();
+    const running = connection.send({ body: { model: 'm', stream: true, messages: MESSAGES } });
+    connection.send({ body: { messages: [] } });
+    await running.saw('more');
+    // Longer than the connection of a broken stream stays.
+    await new Promise((resolve) => setTimeout(resolve, 1500));
+    held.open();
+    await running.end();
+    expect([running.ending, running.events.at(-1)?.data]).toEqual(['complete', '[DONE]']);
   });
 
   it.each([

@@ -10,6 +10,9 @@ export class RedisProxy {
   #cut = false;
   #still = false;
   #hides = false;
+  #wanted = '\0';
+  /** What replicas said with that text in it: {@link listenFor}. */
+  readonly heard: Buffer[] = [];
 
   private constructor(private port: number) {
     this.#server = createServer((inner) => {
@@ -23,7 +26,10 @@ export class RedisProxy {
         [outer, inner],
       ] as const) {
         this.#sockets.add(from);
-        from.on('data', (bytes: Buffer) => to.write(from === outer ? this.#shown(bytes) : bytes));
+        from.on('data', (bytes: Buffer) => {
+          if (from === inner && bytes.includes(this.#wanted)) this.heard.push(bytes);
+          to.write(from === outer ? this.#shown(bytes) : bytes);
+        });
         from.on('error', () => {});
         from.on('close', () => {
           this.#sockets.delete(from);
@@ -64,6 +70,21 @@ export class RedisProxy {
   /** All connections break; new ones may come. */
   break(): void {
     for (const socket of this.#sockets) socket.destroy();
+  }
+
+  listenFor(text: string): void {
+    this.#wanted = text;
+  }
+
+  /** Says it again, on a connection of its own, and gives what Redis answers. */
+  async repeat(bytes: Buffer): Promise<string> {
+    const socket = connect(this.port, '127.0.0.1');
+    socket.write(bytes);
+    const answer = await new Promise<string>((resolve) =>
+      socket.once('data', (data) => resolve(String(data))),
+    );
+    socket.destroy();
+    return answer;
   }
 
   /** From now on to another Redis. */

@@ -45,6 +45,14 @@ describe('an error at the very start of a stream', () => {
     expect(read(error.replaceAll('\n', '\r\n')).sink.text).toBe(masked.replaceAll('\n', '\r\n'));
   });
 
+  it.each([': a comment\n\n', 'event: error\n', ': a\n\nevent: error\nid: 1\n'])(
+    'shows none behind what says nothing: %j',
+    (before) => {
+      expect(read(before, error, DONE).sink.text).toBe(before + masked + DONE);
+      expect(read(before, ': b\n\n', error, DONE).sink.text).toBe(`${before}: b\n\n${masked}${DONE}`);
+    },
+  );
+
   it('is held no longer than its event, and only where it may be one', () => {
     const { host, reader } = open();
     reader.data(Buffer.from('data: {"error":'));

@@ -1,5 +1,6 @@
 import { endsEvent } from '../../common/sse/sse-decoder.js';
 
+const DATA_FIELD = Buffer.from('data:');
 const ERROR_KEY = Buffer.from('"error"');
 const BLANK_LINES = ['\n\n', '\r\n\r\n', '\r\r'].map((text) => Buffer.from(text));
 /** An error that is longer goes on in pieces. */
@@ -14,13 +15,18 @@ export class ErrorOpening {
   #held: Buffer | null = null;
   /** What it gave is not what came. */
   changed = false;
+  /** Something was said; what comes now is no beginning. Comments and names of events say nothing. */
+  over = false;
 
   constructor(private readonly mask: (bytes: Buffer) => Buffer) {}
 
   /** What is to be sent of the beginning; null where more of it must come first. */
   take(chunk: Buffer): Buffer | null {
     const held = this.#held;
-    if (held === null && !chunk.includes(ERROR_KEY)) return chunk;
+    if (held === null && !chunk.includes(ERROR_KEY)) {
+      this.over ||= chunk.includes(DATA_FIELD);
+      return chunk;
+    }
     const bytes = held === null ? chunk : Buffer.concat([held, chunk]);
     if (bytes.length < HOLD_LIMIT_BYTES && !holdsEvent(bytes)) {
       this.#held = bytes;
@@ -36,6 +42,7 @@ export class ErrorOpening {
 
   #masked(bytes: Buffer): Buffer {
     this.#held = null;
+    this.over = true;
     const masked = this.mask(bytes);
     this.changed = masked !== bytes;
     return masked;

@@ -91,7 +91,9 @@ export class JoinAnswerReader implements AnswerReader {
   }
 
   broken(failure: AttemptFailure): void {
-    this.host.fail(failure);
+    // All of the answer was there, whatever became of its connection.
+    if (this.#joiner.done) this.end();
+    else this.host.fail(failure);
   }
 
   #joined(event: SseEvent): void {

@@ -50,7 +50,7 @@ export class StreamAnswerReader implements AnswerReader {
 
   #begin(bytes: Buffer): boolean {
     this.#masked = this.#opening?.changed === true;
-    this.#opening = null;
+    if (this.#opening?.over !== false) this.#opening = null;
     return this.#push(bytes);
   }
 

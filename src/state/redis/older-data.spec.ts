@@ -184,3 +184,36 @@ it('what INFO tells is read by its names, and what it does not tell is nothing',
     evicts: null,
   });
 });
+
+describeWithRedis('what a replica tells', () => {
+  it('undoes nothing of what it told later, where it comes late', async () => {
+    const server = await started();
+    const proxy = await proxyTo(server.port);
+    proxy.listenFor('o:tellings');
+    const one = await Replica.enrolled(proxy.url);
+    await one.store.enrol([], [A]);
+    const two = await Replica.enrolled(server.url);
+    expect((await one.claim()).granted).toBe(0);
+    expect(proxy.heard.length).toBeGreaterThan(0);
+    for (const told of proxy.heard) expect(await proxy.repeat(told)).toContain('OVERTAKEN');
+    expect((await two.claim()).granted).toBeNull();
+  });
+
+  it('holds the others back once for each that comes late, not for each time it tells', async () => {
+    const server = await started();
+    const proxy = await proxyTo(server.port);
+    const one = await Replica.enrolled(server.url);
+    const late = await Replica.enrolled(proxy.url);
+    await server.command('FLUSHALL');
+    await one.store.enrol([], [A]);
+    proxy.listenFor('o:tellings');
+    const { heldBackMs } = await late.store.enrol([], [A]);
+    expect(heldBackMs).toBeGreaterThan(LEASE_MS - 2000);
+    await server.command('PEXPIRE', 'o:held-back', '5000');
+    // As if it had not heard the answer.
+    const again = String(proxy.heard.at(-1)).replace(/\$1\r\n2\r\n(\$\d\r\n\d+\r\n)$/, '$$1\r\n3\r\n$1');
+    expect(again).not.toBe(String(proxy.heard.at(-1)));
+    expect(await proxy.repeat(Buffer.from(again))).not.toContain('OVERTAKEN');
+    expect(Number(await server.command('PTTL', 'o:held-back'))).toBeLessThanOrEqual(5000);
+  });
+});

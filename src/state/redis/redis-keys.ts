@@ -32,6 +32,11 @@ export class RedisKeys {
     return `${this.#prefix}epoch`;
   }
 
+  /** Which was the last telling of each replica. */
+  get tellings(): string {
+    return `${this.#prefix}tellings`;
+  }
+
   /** Which Redis the epoch is of. */
   get origin(): string {
     return `${this.#prefix}origin`;

@@ -33,6 +33,8 @@ const CONNECT_MS = 750;
 const CONNECT_ANSWERS = 3;
 const FIRST_RETRY_MS = 50;
 const LAST_RETRY_MS = 250;
+/** A connection that is of use for so long was no matter of luck. */
+const STEADY_MS = 5000;
 const WATCH_MS = 250;
 /** Whether it still takes writes is looked at that often. */
 const PROBE_MS = 1000;
@@ -71,6 +73,7 @@ export class RedisLink {
   #retries = 0;
   #watch: NodeJS.Timeout | null = null;
   #probedAt = 0;
+  #readyAt = 0;
   #names: LinkNames = { channels: [], probe: '' };
   #closed = false;
 
@@ -154,7 +157,7 @@ export class RedisLink {
       send(using).then(
         (reply) => {
           // Not before: a Redis that takes connections and then refuses is not asked the faster for that.
-          if (vital) this.#retries = 0;
+          if (vital && performance.now() - this.#readyAt > STEADY_MS) this.#retries = 0;
           if (answered()) resolve(reply);
           else late?.(reply);
         },
@@ -200,7 +203,7 @@ export class RedisLink {
     }
     if (this.#client !== client || !client.isReady) return;
     this.#ready = client;
-    this.#probedAt = performance.now();
+    this.#readyAt = this.#probedAt = performance.now();
     this.listener.connected();
   }
 

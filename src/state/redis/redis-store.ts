@@ -54,6 +54,8 @@ export class RedisStore implements SharedStore {
   readonly #link: RedisLink;
   #keys: RedisKeys;
   #listener: StoreListener | null = null;
+  /** How often this replica has told what it holds: one that arrives late must not undo a later one. */
+  #tellings = 0;
   /** Of the Redis in which this replica was last enrolled; '' = never. */
   #epoch = '';
   readonly #warned = new Set<string>();
@@ -180,6 +182,7 @@ export class RedisStore implements SharedStore {
     const all = JSON.stringify(pools.map(({ name }) => list.number(this.#keys.pool(name))));
     // Each time: whoever answers at this address may be another one, or its data older than what this replica knows.
     const { before, history, run } = redisInfoOf(String(await this.#link.command(['INFO']))).identity;
+    const tellings = String(list.number(this.#keys.tellings));
     const reply = await this.#link.run('enrol', list.keys, [
       this.replica,
       String(this.options.leaseMs),
@@ -193,6 +196,8 @@ export class RedisStore implements SharedStore {
       history,
       before,
       heldIn(leases),
+      String(++this.#tellings),
+      tellings,
     ]);
     const [epoch, , , ...fields] = Array.isArray(reply) ? reply : [];
     this.#epoch = String(epoch);

@@ -4,11 +4,17 @@
 -- ARGV  1 replica  2 lease ms  3 channel  4 [[lease, [pool]]]  5 [every pool]  6 epoch it knew, or ''  7 an epoch to begin
 --       8 ms that a newcomer waits for others in an empty Redis  9 the process of this Redis, or '' = it does not say
 --       10 its history  11 the history that this one goes on from, or ''  12 [[limit, name, held]] of the pools in ARGV[4]
+--       13 which telling of this replica it is, 1 …  14 number of the key of tellings: replica → { telling, epoch }
+-- A telling that was overtaken by a later one, as on a connection that was given up, does nothing.
 -- Gives { epoch, ms for which nothing is given out, members, replica|pool, excess… }.
 
 local replica, lease_ms, channel = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local knew = ARGV[6]
 local now = now_ms()
+
+local tellings, telling = KEYS[tonumber(ARGV[14])], tonumber(ARGV[13])
+local earlier = cjson.decode(redis.call('HGET', tellings, replica) or '[0, ""]')
+if telling <= earlier[1] then return redis.error_reply('OVERTAKEN a later telling of this replica has come') end
 
 local told = {}
 for _, lease in ipairs(cjson.decode(ARGV[4])) do
@@ -54,7 +60,9 @@ elseif knew == '' then
   local alone = heard == 0 and redis.call('ZCARD', KEYS[3]) > 0
   if alone or process == '' then hold_back('newcomer', tonumber(ARGV[8])) end
 else
-  if knew ~= epoch and redis.call('EXISTS', KEYS[1]) == 1 then hold_back('epoch', lease_ms) end
+  -- Once for each: whoever never hears the answer tells again and again.
+  local deaf = knew ~= epoch and earlier[2] == epoch
+  if knew ~= epoch and not deaf and redis.call('EXISTS', KEYS[1]) == 1 then hold_back('epoch', lease_ms) end
   -- However long they are silent: nobody was heard while it was away, and leases ran out only because of that.
   for _, other in ipairs(redis.call('ZRANGE', KEYS[3], 0, -1)) do
     if other ~= replica then redis.call('SADD', KEYS[2], other) end
@@ -62,13 +70,15 @@ else
   redis.call('SREM', KEYS[2], replica)
   if redis.call('SCARD', KEYS[2]) > 0 then
     redis.call('PEXPIRE', KEYS[2], whole(lease_ms))
-    hold_back('roll', lease_ms)
+    if not deaf then hold_back('roll', lease_ms) end
     publish(channel, { t = 'roll', r = replica })
   end
 end
 redis.call('SET', KEYS[5], epoch, 'PX', 86400000)
 if process ~= '' then redis.call('SET', KEYS[6], cjson.encode({ process, history }), 'PX', 86400000) end
 answer_roll(KEYS[1], KEYS[2], replica)
+redis.call('HSET', tellings, replica, cjson.encode({ telling, epoch }))
+keep(tellings, 172800000)
 
 redis.call('ZADD', KEYS[3], whole(now), replica)
 keep(KEYS[3], 172800000)
@@ -84,4 +94,13 @@ for _, field in ipairs(redis.call('HKEYS', KEYS[4])) do
   end
 end
 tell_excesses(KEYS[4], channel, replica, count, holds)
-return { epoch, math.max(0, redis.call('PTTL', KEYS[1])), count, unpack(redis.call('HGETALL', KEYS[4])) }
+-- Each start of a replica has a name of its own.
+if redis.call('HLEN', tellings) > 1000 then
+  for _, field in ipairs(redis.call('HKEYS', tellings)) do
+    if not redis.call('ZSCORE', KEYS[3], field) then redis.call('HDEL', tellings, field) end
+  end
+end
+-- Not unpacked: that fails beyond some thousand.
+local answer = { epoch, math.max(0, redis.call('PTTL', KEYS[1])), count }
+for _, part in ipairs(redis.call('HGETALL', KEYS[4])) do answer[#answer + 1] = part end
+return answer

@@ -38,4 +38,6 @@ if epoch ~= '' then
   redis.call('PEXPIRE', KEYS[5], 86400000)
   redis.call('PEXPIRE', KEYS[6], 86400000)
 end
-return { count, math.max(0, redis.call('PTTL', KEYS[1])), epoch, unpack(lost) }
+local answer = { count, math.max(0, redis.call('PTTL', KEYS[1])), epoch }
+for _, lease in ipairs(lost) do answer[#answer + 1] = lease end
+return answer
