@@ -128,6 +128,18 @@ describe('relaying a stream (spec 01 §8)', () => {
     await waitFor(() => next.connection.closed, 'the connection was ended with it');
   });
 
+  it('takes a joined answer for whole once [DONE] has come, whatever becomes of the connection', async () => {
+    const set = await stage({ upstreams: 2 });
+    set.a.next(async (_request, answer) => {
+      await answer.sseHead();
+      await answer.write(delta('whole') + DONE);
+      answer.reset();
+    });
+    const answer = await set.chat().end();
+    expect([answer.status, answer.header('x-llm-proxy-upstream')]).toEqual([200, 'a']);
+    expect(answer.text).toContain('"whole"');
+  });
+
   it('cuts no answer short that is still sent in front of the one that ends the connection', async () => {
     const set = await stage();
     const held = gate();
