@@ -51,6 +51,11 @@ export class ClientPresence {
   }
 }
 
+/** Whether a request for a model is open on this connection. */
+export function hasOpenRequests(socket: Socket): boolean {
+  return ((socket as WatchedSocket)[PRESENT]?.length ?? 0) > 0;
+}
+
 /** For a connection whose answers Node tells nothing any more. */
 export function drained(socket: Socket): void {
   for (const presence of (socket as WatchedSocket)[PRESENT]?.slice() ?? []) presence.drained(socket);

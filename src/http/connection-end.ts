@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { hasOpenRequests } from './client-presence.js';
 import { edgeContext } from './edge-context.js';
 import { LIMIT_MS } from './read-away.js';
 
@@ -66,7 +67,7 @@ export function endSoon(socket: Socket): void {
   marked[FAREWELL] = true;
   const timer = setInterval(() => {
     const { [LAST]: last } = marked;
-    if (last !== undefined && last !== null && isServing(last)) return;
+    if (hasOpenRequests(socket) || (last !== undefined && last !== null && isServing(last))) return;
     clearInterval(timer);
     // Trap: where no more are taken, the last answer ends the connection, and may stand behind one that is still sent.
     if (last !== null) socket.destroySoon();

@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { completion, DONE, delta } from '../support/answers.js';
 import type { ScriptedAnswer } from '../support/scripted-answer.js';
@@ -138,6 +139,16 @@ describe('relaying a stream (spec 01 §8)', () => {
     const answer = await set.chat().end();
     expect([answer.status, answer.header('x-llm-proxy-upstream')]).toEqual([200, 'a']);
     expect(answer.text).toContain('"whole"');
+  });
+
+  it('takes no coded one for whole whose coding is cut, though [DONE] can be read', async () => {
+    const set = await stage({ upstreams: 2 });
+    set.a.next(async (_request, answer) => {
+      await answer.sseHead({ 'content-encoding': 'gzip' });
+      await answer.write(gzipSync(delta('whole') + DONE).subarray(0, -4));
+      await answer.end();
+    });
+    expect((await set.chat().end()).header('x-llm-proxy-upstream')).toBe('b');
   });
 
   it('cuts no answer short that is still sent in front of the one that ends the connection', async () => {

@@ -125,7 +125,7 @@ function readerOf(
   switch (kind) {
     case 'sse':
       if (isChat && !options.clientWantsStream)
-        return wrap(true, () => new JoinAnswerReader(host, judge, barrier));
+        return wrap(true, (isDecoded) => new JoinAnswerReader(host, judge, barrier, isDecoded));
       return wrap(transforming || barrier || continuation !== null, (isDecoded) => {
         const opaque = !isDecoded && contentCoding(host.headers) !== null;
         const contentType = origin.sniffed ? { contentType: 'text/event-stream' } : {};

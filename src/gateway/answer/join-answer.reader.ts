@@ -20,11 +20,12 @@ export class JoinAnswerReader implements AnswerReader {
 
   #awaited: boolean;
 
-  /** `awaited`: somebody waits for the first meaningful event. */
+  /** `awaited`: somebody waits for the first meaningful event. `decoded`: the bytes were coded on their way here. */
   constructor(
     private readonly host: AnswerHost,
     private readonly judge: ErrorJudge | null,
     awaited: boolean,
+    private readonly decoded = false,
   ) {
     this.#awaited = awaited;
   }
@@ -91,8 +92,8 @@ export class JoinAnswerReader implements AnswerReader {
   }
 
   broken(failure: AttemptFailure): void {
-    // All of the answer was there, whatever became of its connection.
-    if (this.#joiner.done) this.end();
+    // All of the answer was there, whatever became of its connection; but of a coded one only its end says that it is sound.
+    if (this.#joiner.done && !this.decoded) this.end();
     else this.host.fail(failure);
   }
 
