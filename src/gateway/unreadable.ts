@@ -1,8 +1,5 @@
+import { OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../common/json/json-bytes.js';
 import { isEmptyValue } from '../common/json/raw-value.js';
-
-const QUOTE = 34;
-const OPEN_ARRAY = 91;
-const OPEN_OBJECT = 123;
 
 /** A part of an event that is no JSON, or not what stands there in the protocol: what it says is not known. */
 export class UnreadableError extends Error {

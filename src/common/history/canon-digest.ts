@@ -1,16 +1,14 @@
 import { isUtf8 } from 'node:buffer';
 import { hash } from 'node:crypto';
-import { canonOf, canonOfValue } from './canon.js';
+import { OPEN_OBJECT } from '../json/json-bytes.js';
+import { canonOf, canonOfValue, COVERED, MOVED } from './canon.js';
 import type { CanonOutput } from './canon-output.js';
 import { CanonWriter } from './canon-writer.js';
 
 /** Below this V8's own parser is faster. */
 const SMALL_BYTES = 256;
-const COVERED = ['content', 'name', 'role', 'tool_call_id', 'tool_calls'].map((name) =>
-  Buffer.from(`"${name}"`),
-);
-const MOVED = Buffer.from('"cache_control"');
-const OPEN_OBJECT = 0x7b;
+const COVERED_KEYS = COVERED.map((name) => Buffer.from(`"${name}"`));
+const MOVED_KEY = Buffer.from(`"${MOVED}"`);
 
 const writer = new CanonWriter();
 
@@ -43,11 +41,11 @@ function valid(raw: Buffer): Buffer {
 }
 
 function moved(out: CanonOutput, start: number): boolean {
-  return out.isNamed(start, MOVED);
+  return out.isNamed(start, MOVED_KEY);
 }
 
 function notCovered(out: CanonOutput, start: number, depth: number): boolean {
-  if (depth > 1) return out.isNamed(start, MOVED);
-  for (const name of COVERED) if (out.isNamed(start, name)) return false;
+  if (depth > 1) return out.isNamed(start, MOVED_KEY);
+  for (const name of COVERED_KEYS) if (out.isNamed(start, name)) return false;
   return true;
 }

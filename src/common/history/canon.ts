@@ -1,7 +1,7 @@
 /** What of a message makes the history; all else may change between turns. Sorted. */
-const COVERED = ['content', 'name', 'role', 'tool_call_id', 'tool_calls'] as const;
+export const COVERED = ['content', 'name', 'role', 'tool_call_id', 'tool_calls'] as const;
 /** Clients move it from message to message between turns; left out at any depth. */
-const MOVED = 'cache_control';
+export const MOVED = 'cache_control';
 
 /**
  * The canonical text of one message (spec 01 §6): covered fields only, keys sorted. Two spellings of one message give

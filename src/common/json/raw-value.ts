@@ -1,6 +1,4 @@
-const QUOTE = 34;
-const OPEN_ARRAY = 91;
-const OPEN_OBJECT = 123;
+import { OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './json-bytes.js';
 
 /** The bytes of a JSON string, quotes included. */
 export function isJsonString(raw: Buffer | undefined): raw is Buffer {
