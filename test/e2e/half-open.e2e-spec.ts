@@ -79,13 +79,22 @@ describe('half-open recovery', () => {
   });
 
   it('a trial that fails before its first byte costs the client nothing', async () => {
-    const set = await stage({ upstreams: 2, upstream: halfOpen });
-    set.a.next(fail, fail);
-    set.b.next(fail);
+    const set = await stage({
+      upstreams: 2,
+      upstream: { ...halfOpen, backoff: { base: 'PT2S', cap: 'PT1H' } },
+      model: { upstreams: ['b', 'a'] },
+    });
+    set.b.next(fail, fail);
+    set.a.next(fail);
     expect((await set.chat().end()).status).toBe(503);
-    const answer = await trial(() => set.chat());
-    expect([answer.status, answer.header('x-llm-proxy-upstream')]).toEqual([200, 'b']);
-    expect(await gauge(set, 'fail_streak', 'b')).toBe(0);
+    // b failed first, so where a is in its second half, b is too: a request before that would find only one of the two.
+    await waitFor(
+      async () => (await gauge(set, 'cooling_seconds', 'a')) < 0.99,
+      'both are in their second half',
+    );
+    const answer = await set.chat().end();
+    expect([answer.status, answer.header('x-llm-proxy-trail')]).toEqual([200, 'b=503,a=200']);
+    expect(await gauge(set, 'fail_streak', 'a')).toBe(0);
   });
 
   it('stands behind what is healthy, whatever the order of the file', async () => {

@@ -139,7 +139,7 @@ describe('background probing (spec 01 §5)', () => {
   });
 
   it('stops with the rest', async () => {
-    const set = await stage({ upstream: { ...fast, backoff: 'PT0.3S' } });
+    const set = await stage({ upstream: { ...fast, backoff: 'PT0.8S' } });
     const probing = gate();
     set.a.onProbe = async (request) => {
       probing.open();
