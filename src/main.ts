@@ -13,6 +13,8 @@ if (major < OLDEST_MAJOR || (major === OLDEST_MAJOR && minor < OLDEST_MINOR)) {
 }
 const { restartWithSmallYoungGeneration } = await import('./config/young-generation.js');
 restartWithSmallYoungGeneration();
+const { keepTickShape } = await import('./config/tick-shape.js');
+keepTickShape();
 module.enableCompileCache?.();
 const { run } = await import('./bootstrap.js');
 await run(process.argv.slice(2));

@@ -1,6 +1,9 @@
+import { apiKeyDisabled, apiKeyExpired, consumerDisabled } from '../common/errors/access-errors.js';
+import type { GatewayError } from '../common/errors/gateway-error.js';
 import type { Labels } from '../common/selector/label-selector.js';
-import type { ConsumerConfig, ConsumerKeyConfig } from '../config/access-config.js';
+import type { ConsumerConfig, ConsumerKeyConfig, SelectConfig } from '../config/access-config.js';
 import type { Consumer } from '../contracts/consumer.js';
+import type { ConsumerMetrics, ConsumerUse } from '../observability/metrics/consumer.metrics.js';
 
 /** A request that waits for a place of its consumer. */
 export interface WaitsForPlace {
@@ -19,8 +22,8 @@ export class ConsumerSlots {
   #running = 0;
   /** Where replicas share the limit: how many places of it are this one's to use. −1 = all. */
   #granted = -1;
-  /** In the order in which they came. */
-  readonly #waiting = new Set<WaitsForPlace>();
+  /** In the order in which they came; null until somebody waits: most never do, and there are thousands. */
+  #waiting: Set<WaitsForPlace> | null = null;
 
   constructor(
     /** ≥ 1, or Infinity. */
@@ -38,7 +41,7 @@ export class ConsumerSlots {
   /** Who is served next: the first of the highest priority that waits. */
   get first(): WaitsForPlace | null {
     let first: WaitsForPlace | null = null;
-    for (const one of this.#waiting) if (first === null || one.priority > first.priority) first = one;
+    for (const one of this.#waiting ?? []) if (first === null || one.priority > first.priority) first = one;
     return first;
   }
 
@@ -63,6 +66,7 @@ export class ConsumerSlots {
 
   /** Hands what is free to those who wait. */
   serve(): void {
+    if (this.#waiting === null) return;
     for (let next = this.first; next !== null && this.take(); next = this.first) {
       this.#waiting.delete(next);
       next.handOver();
@@ -71,33 +75,42 @@ export class ConsumerSlots {
 
   /** Nobody waits any more. */
   sendBack(): void {
-    for (const one of this.#waiting) {
-      this.#waiting.delete(one);
+    for (const one of this.#waiting ?? []) {
+      this.#waiting?.delete(one);
       one.giveUp();
     }
   }
 
   wait(request: WaitsForPlace): void {
-    this.#waiting.add(request);
+    (this.#waiting ??= new Set()).add(request);
   }
 
   /** It waits no longer; nothing where it does not. */
   leave(request: WaitsForPlace): void {
-    this.#waiting.delete(request);
+    this.#waiting?.delete(request);
   }
 }
 
-/** One key of one consumer, with what all keys of the consumer share. Lives with the configuration. */
+/**
+ * One key of one consumer, with what all keys of the consumer share. Lives with the configuration. Thousands of them ask in
+ * turn, each one's objects cold by then: what every request asks stands here itself.
+ */
 export class Caller implements Consumer {
   readonly id: string;
   readonly key: string;
   readonly labels: Labels;
   readonly priority: number;
   readonly direct: boolean;
+  readonly hasQuota: boolean;
+  readonly #refusal: 'key disabled' | 'consumer disabled' | null;
+  readonly #expiresAtMs: number;
+  #use: ConsumerUse | null = null;
 
   constructor(
     readonly config: ConsumerConfig,
-    readonly keyConfig: ConsumerKeyConfig,
+    keyConfig: ConsumerKeyConfig,
+    /** The consumer's and the key's: what it may see must satisfy all. */
+    readonly selects: readonly SelectConfig[],
     readonly slots: ConsumerSlots,
   ) {
     this.id = config.id;
@@ -105,12 +118,26 @@ export class Caller implements Consumer {
     this.labels = keyConfig.labels;
     this.priority = config.priority;
     this.direct = config.direct;
+    this.hasQuota = config.quota.length > 0;
+    this.#refusal = keyConfig.disabled ? 'key disabled' : config.disabled ? 'consumer disabled' : null;
+    this.#expiresAtMs = keyConfig.expiresAtMs;
+  }
+
+  /** @param nowMs unix milliseconds: expiry is a matter of the wall clock */
+  objection(nowMs: number): GatewayError | null {
+    if (this.#refusal === 'key disabled') return apiKeyDisabled();
+    if (nowMs >= this.#expiresAtMs) return apiKeyExpired();
+    return this.#refusal === null ? null : consumerDisabled();
   }
 
   /** By the selectors of the consumer and of the key. */
   allows(kind: 'routes' | 'models' | 'upstreams', labels: Labels): boolean {
-    const ofConsumer = this.config.select[kind];
-    const ofKey = this.keyConfig.select[kind];
-    return (ofConsumer?.matches(labels) ?? true) && (ofKey?.matches(labels) ?? true);
+    for (const select of this.selects) if (select[kind]?.matches(labels) === false) return false;
+    return true;
+  }
+
+  /** Its part of the metrics. The first to count is named first. */
+  useIn(metrics: ConsumerMetrics): ConsumerUse {
+    return (this.#use ??= metrics.of(this.id));
   }
 }

@@ -54,6 +54,24 @@ describe('ConsumerRegistry', () => {
     expect(who(empty, 'x')).toEqual([null, 'invalid_api_key']);
   });
 
+  it('gives callers with the same selectors one list of them, and others another', () => {
+    const of = registry(`
+  - { id: a, select: { models: x }, keys: [{ id: k, value: a }, { id: l, value: aa, select: { models: y } }] }
+  - { id: b, keys: [{ id: k, value: b, select: { models: x } }] }
+  - { id: c, select: { models: x }, keys: [{ id: k, value: c }] }
+  - { id: d, select: { upstreams: x }, keys: [{ id: k, value: d }] }
+  - { id: e, keys: [{ id: k, value: e }] }
+  - { id: f, keys: [{ id: k, value: f }] }`);
+    const lists = ['a', 'aa', 'b', 'c', 'd', 'e', 'f'].map(
+      (key) => of.identify({ 'api-key': key }, [], NOW).caller?.selects,
+    );
+    expect(lists[0]).toBe(lists[3]);
+    expect(lists[5]).toBe(lists[6]);
+    expect(new Set(lists).size).toBe(5);
+    expect(lists[1]?.map(({ models }) => models?.text)).toEqual(['x', 'y']);
+    expect(lists[2]?.map(({ models }) => models?.text)).toEqual([undefined, 'x']);
+  });
+
   it('gives all keys of a consumer the same places', () => {
     const of = registry('[{ id: a, max_concurrency: 1, keys: [{ id: k, value: x }, { id: l, value: y }] }]');
     const [first, second] = ['x', 'y'].map((key) => of.identify({ 'api-key': key }, [], NOW).caller);

@@ -1,13 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { IncomingHttpHeaders } from 'node:http';
-import {
-  apiKeyDisabled,
-  apiKeyExpired,
-  consumerDisabled,
-  invalidApiKey,
-  missingApiKey,
-} from '../common/errors/access-errors.js';
+import { invalidApiKey, missingApiKey } from '../common/errors/access-errors.js';
 import type { GatewayError } from '../common/errors/gateway-error.js';
+import type { SelectConfig } from '../config/access-config.js';
 import { ConfigStore } from '../config/config.store.js';
 import { Caller, ConsumerSlots } from './caller.js';
 import { presentedKey, REFUSED } from './credentials.js';
@@ -34,10 +29,14 @@ export class ConsumerRegistry {
   constructor(store: ConfigStore) {
     const { consumers } = store.current;
     this.closed = consumers !== null;
+    const pool = new SelectsPool();
     for (const consumer of consumers ?? []) {
       const slots = new ConsumerSlots(consumer.limit);
       if (consumer.limit !== Infinity) this.limited.set(consumer.id, slots);
-      for (const key of consumer.keys) this.#callers.set(key.digest, new Caller(consumer, key, slots));
+      for (const key of consumer.keys) {
+        const selects = pool.get(consumer.select, key.select);
+        this.#callers.set(key.digest, new Caller(consumer, key, selects, slots));
+      }
     }
   }
 
@@ -47,12 +46,23 @@ export class ConsumerRegistry {
     if (key === null) return { caller: null, error: missingApiKey() };
     const caller = key === REFUSED ? undefined : this.#callers.get(digestOfKey(key));
     if (caller === undefined) return { caller: null, error: invalidApiKey() };
-    return { caller, error: objection(caller, nowMs) };
+    return { caller, error: caller.objection(nowMs) };
   }
 }
 
-function objection({ config, keyConfig }: Caller, nowMs: number): GatewayError | null {
-  if (keyConfig.disabled) return apiKeyDisabled();
-  if (nowMs >= keyConfig.expiresAtMs) return apiKeyExpired();
-  return config.disabled ? consumerDisabled() : null;
+/** Selectors that are written alike give one list, as the selectors themselves are one. */
+class SelectsPool {
+  readonly #known = new Map<string, readonly SelectConfig[]>();
+
+  get(...selects: readonly SelectConfig[]): readonly SelectConfig[] {
+    const texts = selects.map(({ routes, models, upstreams }) => [
+      routes?.text,
+      models?.text,
+      upstreams?.text,
+    ]);
+    const key = JSON.stringify(texts);
+    const known = this.#known.get(key);
+    if (known === undefined) this.#known.set(key, selects);
+    return known ?? selects;
+  }
 }

@@ -36,7 +36,7 @@ export class AttemptRunner {
       openPipeline: (target, attempt, usage, last, failures) =>
         stages.open(target, attempt, usage, last, failures),
       onUsage: ({ consumer, modelName }, { input, output }) => {
-        if (consumer !== null) consumers.tokens(consumer.id, modelName, input, output);
+        if (consumer !== null) consumer.useIn(consumers).tokens(modelName, input, output);
       },
       onCrash: (exchange, error) => {
         if (!(error instanceof GatewayError)) log.unexpected(exchange.id, 'an attempt', error);

@@ -89,8 +89,8 @@ export class ConsumerDesk {
     await this.#spend(exchange, consumer);
   }
 
-  #spend(exchange: GatewayExchange, { config }: Caller): Promise<void> | null {
-    if (config.quota.length === 0) return null;
+  #spend(exchange: GatewayExchange, { config, hasQuota }: Caller): Promise<void> | null {
+    if (!hasQuota) return null;
     const quotas = this.quotas.setOf('consumer', [config.id], config.quota);
     const opening = quotas === null ? null : this.desk.open(exchange, quotas, "the consumer's");
     if (opening === null) return null;

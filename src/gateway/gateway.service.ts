@@ -272,7 +272,7 @@ export class GatewayService {
     const { consumer } = exchange;
     if (consumer !== null) {
       const result = last?.result ?? (ending === LEFT ? 'cancelled' : (exchange.rejection ?? 'error'));
-      this.consumers.counted(consumer.id, exchange.modelName, result);
+      consumer.useIn(this.consumers).counted(exchange.modelName, result);
     }
     if (outcome !== null && target !== null) {
       const { result, status } = outcome;

@@ -32,7 +32,7 @@ export class Refusals {
     const counts =
       forModel || reason === 'shutting_down' || reason === 'unauthorized' || reason === 'forbidden';
     if (reason !== null && counts && !explains) this.metrics.rejected('', reason);
-    if (caller !== null && counts) this.consumers.counted(caller.id, '', reason ?? 'error');
+    if (caller !== null && counts) caller.useIn(this.consumers).counted('', reason ?? 'error');
     const who =
       caller === null
         ? {}

@@ -99,8 +99,10 @@ describe('Sight', () => {
 describe('Sights', () => {
   const none: SelectConfig = { routes: null, models: null, upstreams: null };
   const caller = (own: Partial<SelectConfig>, ofKey: Partial<SelectConfig> = {}) => ({
-    config: { select: { ...none, ...own } },
-    keyConfig: { select: { ...none, ...ofKey } },
+    selects: [
+      { ...none, ...own },
+      { ...none, ...ofKey },
+    ],
   });
 
   it('has none where nothing is hidden: an open service, or a consumer without selectors', () => {
@@ -110,17 +112,14 @@ describe('Sights', () => {
     expect(sights.size).toBe(0);
   });
 
-  it('shares one among callers with the same selectors, and tells others apart', () => {
+  it('shares one among callers with the same list, and tells others apart', () => {
     const sights = new Sights();
-    const one = sights.of(IMPLICIT_ROUTE, caller({ models: select('a') }));
-    expect(sights.of(IMPLICIT_ROUTE, caller({ models: select('a') }))).toBe(one);
-    const others = [
-      caller({ upstreams: select('a') }),
-      caller({}, { models: select('a') }),
-      caller({ models: select('a ') }),
-    ];
-    for (const other of others) expect(sights.of(IMPLICIT_ROUTE, other)).not.toBe(one);
-    expect(sights.of(route({}), caller({ models: select('a') }))).not.toBe(one);
+    const { selects } = caller({ models: select('a') });
+    const one = sights.of(IMPLICIT_ROUTE, { selects });
+    expect(one).not.toBeNull();
+    expect(sights.of(IMPLICIT_ROUTE, { selects })).toBe(one);
+    expect(sights.of(route({}), { selects })).not.toBe(one);
+    expect(sights.of(IMPLICIT_ROUTE, caller({ upstreams: select('a') }))).not.toBe(one);
   });
 
   it('is bounded, and forgets no more than work', () => {
@@ -138,12 +137,13 @@ describe('Sights', () => {
   it('is bounded by all that is worked out, not by the number alone', () => {
     const sights = new Sights(100, 20);
     const models = Array.from({ length: 10 }, (_, i) => model(`m${i}`, {}, ['a', 'b']));
-    const first = sights.of(IMPLICIT_ROUTE, caller({ upstreams: select('id=a') }));
+    const who = { a: caller({ upstreams: select('id=a') }), b: caller({ upstreams: select('id=b') }) };
+    const first = sights.of(IMPLICIT_ROUTE, who.a);
     for (const one of [...models, ...models]) expect(ids(first?.narrow(one) ?? null)).toBe('a');
-    expect(sights.of(IMPLICIT_ROUTE, caller({ upstreams: select('id=a') }))).toBe(first);
-    const second = sights.of(IMPLICIT_ROUTE, caller({ upstreams: select('id=b') }));
+    expect(sights.of(IMPLICIT_ROUTE, who.a)).toBe(first);
+    const second = sights.of(IMPLICIT_ROUTE, who.b);
     for (const one of models) expect(ids(second?.narrow(one) ?? null)).toBe('b');
-    const anew = sights.of(IMPLICIT_ROUTE, caller({ upstreams: select('id=a') }));
+    const anew = sights.of(IMPLICIT_ROUTE, who.a);
     expect(anew).not.toBe(first);
     expect(sights.size).toBe(1);
     expect(ids(anew?.narrow(models[0] as ModelRoute) ?? null)).toBe('a');

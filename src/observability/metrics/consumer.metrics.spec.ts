@@ -10,14 +10,14 @@ describe('ConsumerMetrics', () => {
   it('counts by consumer, model and result, and only amounts of tokens', async () => {
     const registry = new Registry();
     const metrics = new ConsumerMetrics(registry, 10);
-    metrics.counted('a', 'm', 'ok');
-    metrics.counted('a', 'm', 'ok');
-    metrics.counted('a', 'n', '5xx');
-    metrics.counted('b', 'm', 'ok');
-    metrics.tokens('a', 'm', 3, 4);
-    metrics.tokens('a', 'm', 5, NaN);
-    metrics.tokens('a', 'm', -1, 'x');
-    metrics.tokens('b', 'm', undefined, 0);
+    metrics.of('a').counted('m', 'ok');
+    metrics.of('a').counted('m', 'ok');
+    metrics.of('a').counted('n', '5xx');
+    metrics.of('b').counted('m', 'ok');
+    metrics.of('a').tokens('m', 3, 4);
+    metrics.of('a').tokens('m', 5, NaN);
+    metrics.of('a').tokens('m', -1, 'x');
+    metrics.of('b').tokens('m', undefined, 0);
     expect(await lines(registry)).toEqual([
       'llm_proxy_consumer_requests_total{consumer="a",model="m",result="ok"} 2',
       'llm_proxy_consumer_requests_total{consumer="a",model="n",result="5xx"} 1',
@@ -30,9 +30,9 @@ describe('ConsumerMetrics', () => {
   it('names the first consumers and counts the rest together', async () => {
     const registry = new Registry();
     const metrics = new ConsumerMetrics(registry, 2);
-    for (const consumer of ['a', 'b', 'c', 'd', 'a']) metrics.counted(consumer, 'm', 'ok');
-    metrics.tokens('d', 'm', 1, 1);
-    metrics.tokens('b', 'm', 1, 0);
+    for (const consumer of ['a', 'b', 'c', 'd', 'a']) metrics.of(consumer).counted('m', 'ok');
+    metrics.of('d').tokens('m', 1, 1);
+    metrics.of('b').tokens('m', 1, 0);
     expect(await lines(registry)).toEqual([
       'llm_proxy_consumer_requests_total{consumer="a",model="m",result="ok"} 2',
       'llm_proxy_consumer_requests_total{consumer="b",model="m",result="ok"} 1',

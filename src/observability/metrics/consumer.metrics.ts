@@ -4,8 +4,9 @@ import { CounterFamily, type CounterSeries } from './series.js';
 /** Stands for all consumers beyond the limit. */
 export const OTHER_CONSUMERS = 'other';
 
-/** The series of one consumer and model, made when first needed. */
+/** The series of one label and model, made when first needed. */
 interface OfModel {
+  readonly model: string;
   readonly results: Map<string, CounterSeries>;
   /** The result that came last, which is nearly always the next one too. */
   result: string;
@@ -14,12 +15,63 @@ interface OfModel {
   output: CounterSeries | null;
 }
 
+/** What one consumer uses, or all of those that have no name here. Held by who counts: nothing is looked up by an id. */
+export class ConsumerUse {
+  readonly #models = new Map<string, OfModel>();
+  /** The model that came last. */
+  #last: OfModel | null = null;
+
+  constructor(
+    private readonly requests: CounterFamily,
+    private readonly spent: CounterFamily,
+    private readonly label: string,
+  ) {}
+
+  /** Once for each request; `model` is a configured name or ''. */
+  counted(model: string, result: string): void {
+    const of = this.#of(model);
+    if (of.last === null || of.result !== result) {
+      of.last = this.#resultOf(of, result);
+      of.result = result;
+    }
+    of.last.add();
+  }
+
+  /** Only finite, positive numbers are believed. */
+  tokens(model: string, input: unknown, output: unknown): void {
+    if (isAmount(input)) this.#add(model, 'input', input);
+    if (isAmount(output)) this.#add(model, 'output', output);
+  }
+
+  #add(model: string, direction: 'input' | 'output', amount: number): void {
+    const of = this.#of(model);
+    of[direction] ??= this.spent.with(this.label, model, direction);
+    of[direction].add(amount);
+  }
+
+  #resultOf({ model, results }: OfModel, result: string): CounterSeries {
+    let series = results.get(result);
+    if (series === undefined) results.set(result, (series = this.requests.with(this.label, model, result)));
+    return series;
+  }
+
+  #of(model: string): OfModel {
+    if (this.#last?.model === model) return this.#last;
+    let of = this.#models.get(model);
+    if (of === undefined) {
+      of = { model, results: new Map(), result: '', last: null, input: null, output: null };
+      this.#models.set(model, of);
+    }
+    return (this.#last = of);
+  }
+}
+
 /** What each consumer uses. Names as many of them as it may, in the order in which they come; lives as long as the service. */
 export class ConsumerMetrics {
   readonly #requests: CounterFamily;
   readonly #tokens: CounterFamily;
-  /** By consumer as its label names it, then by model. */
-  readonly #series = new Map<string, Map<string, OfModel>>();
+  readonly #named = new Map<string, ConsumerUse>();
+  #others: ConsumerUse | null = null;
 
   constructor(
     registry: Registry,
@@ -39,54 +91,18 @@ export class ConsumerMetrics {
     );
   }
 
-  /** Once for each request; `model` is a configured name or ''. */
-  counted(consumer: string, model: string, result: string): void {
-    const of = this.#of(consumer, model);
-    if (of.last === null || of.result !== result) {
-      of.last = this.#resultOf(of, this.#label(consumer), model, result);
-      of.result = result;
-    }
-    of.last.add();
+  /** Asking is what names it, where there is room for a name. */
+  of(consumer: string): ConsumerUse {
+    const named = this.#named.get(consumer);
+    if (named !== undefined) return named;
+    if (this.#named.size >= this.limit) return (this.#others ??= this.#begin(OTHER_CONSUMERS));
+    const use = this.#begin(consumer);
+    this.#named.set(consumer, use);
+    return use;
   }
 
-  /** Only finite, positive numbers are believed. */
-  tokens(consumer: string, model: string, input: unknown, output: unknown): void {
-    if (isAmount(input)) this.#add(consumer, model, 'input', input);
-    if (isAmount(output)) this.#add(consumer, model, 'output', output);
-  }
-
-  #add(consumer: string, model: string, direction: 'input' | 'output', amount: number): void {
-    const of = this.#of(consumer, model);
-    of[direction] ??= this.#tokens.with(this.#label(consumer), model, direction);
-    of[direction].add(amount);
-  }
-
-  #resultOf({ results }: OfModel, label: string, model: string, result: string): CounterSeries {
-    let series = results.get(result);
-    if (series === undefined) results.set(result, (series = this.#requests.with(label, model, result)));
-    return series;
-  }
-
-  #of(consumer: string, model: string): OfModel {
-    const models = this.#series.get(consumer) ?? this.#begin(this.#label(consumer));
-    let of = models.get(model);
-    if (of === undefined) {
-      models.set(model, (of = { results: new Map(), result: '', last: null, input: null, output: null }));
-    }
-    return of;
-  }
-
-  #begin(label: string): Map<string, OfModel> {
-    let models = this.#series.get(label);
-    if (models === undefined) this.#series.set(label, (models = new Map()));
-    return models;
-  }
-
-  /** The first of them are named. */
-  #label(consumer: string): string {
-    if (this.#series.has(consumer)) return consumer;
-    const named = this.#series.has(OTHER_CONSUMERS) ? this.#series.size - 1 : this.#series.size;
-    return named >= this.limit ? OTHER_CONSUMERS : consumer;
+  #begin(label: string): ConsumerUse {
+    return new ConsumerUse(this.#requests, this.#tokens, label);
   }
 }
 
