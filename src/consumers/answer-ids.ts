@@ -2,9 +2,10 @@ import { JsonWalk, type WalkValue, type WalkVisitor } from '../common/json/json-
 
 /** Fields that name a file or a container, in the items of an answer. */
 const ISSUED: ReadonlySet<string> = new Set(['file_id', 'file_ids', 'container_id', 'container']);
-/** What holds anything, also what a client or a tool of its own wrote. */
+/** What holds anything, also what a client, a tool of its own, or a server of its choice (`error`, `output`) wrote. */
 const FREE_FORM: ReadonlySet<string> = new Set([
-  'arguments', 'attributes', 'filters', 'headers', 'input_schema', 'metadata', 'output_schema', 'parameters', 'schema', 'tools',
+  'arguments', 'attributes', 'error', 'filters', 'headers', 'input_schema', 'metadata', 'output', 'output_schema', 'parameters',
+  'schema', 'tools',
 ]); // prettier-ignore
 /** No provider's id is as long. */
 const LONGEST_ID = 512;

@@ -25,6 +25,12 @@ describe('presentedKey', () => {
     ['x-goog-api-key', 'k'],
   ])('%s: %s', (name, value) => expect(key([name, value])).toBe('k'));
 
+  it('takes off the blanks of HTTP and nothing else', () => {
+    expect(key(['x-api-key', '\t k \t'])).toBe('k');
+    expect(key(['authorization', 'Bearer \xa0k'])).toBe('\xa0k');
+    expect(key(['x-api-key', ' \t '])).toBeNull();
+  });
+
   it('takes the first that is not empty', () => {
     expect(
       key(['x-goog-api-key', '4'], ['api-key', '3'], ['x-api-key', '2'], ['authorization', 'Bearer 1']),

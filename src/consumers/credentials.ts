@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { withoutBlanks } from '../common/http/header-syntax.js';
 
 /** The key a request shows; null = none, {@link REFUSED} = more than one in one header. */
 export type PresentedKey = string | null | typeof REFUSED;
@@ -19,7 +20,7 @@ export function presentedKey(headers: IncomingHttpHeaders, rawHeaders: readonly 
     const value = headers[name];
     // Node joins what was repeated with a comma; a list is no key either.
     if (typeof value !== 'string') continue;
-    const key = value.trim();
+    const key = withoutBlanks(value);
     if (key !== '') return key.includes(',') ? REFUSED : key;
   }
   return null;
@@ -32,7 +33,7 @@ export function bearerToken(headers: IncomingHttpHeaders, rawHeaders: readonly s
   // Trap: of a repeated Authorization Node keeps the first and drops the rest without a word.
   if (isRepeated(rawHeaders)) return REFUSED;
   if (authorization.slice(0, BEARER.length).toLowerCase() !== BEARER) return null;
-  const token = authorization.slice(BEARER.length).trim();
+  const token = withoutBlanks(authorization.slice(BEARER.length));
   if (token === '') return null;
   return token.includes(',') ? REFUSED : token;
 }

@@ -24,6 +24,8 @@ export interface Operation {
   /** The protocol that an upstream must speak; null = it must have the capability, whatever it speaks. */
   readonly protocol: Protocol | null;
   readonly capability: Capability;
+  /** False = it only asks about a request: no tokens are used, and none are counted where the provider names none. */
+  readonly generates: boolean;
   /** In whose form errors are told, before the answer and within a stream. */
   readonly form: ErrorForm;
 }
@@ -34,13 +36,25 @@ const define = (
   capability: Capability,
   protocol: Protocol | null = null,
   more: Partial<Operation> = {},
-): Operation => ({ name, path, body: 'json', protocol, capability, form: 'openai', ...more });
+): Operation => ({
+  name,
+  path,
+  body: 'json',
+  protocol,
+  capability,
+  generates: true,
+  form: 'openai',
+  ...more,
+});
 
 export const OPERATIONS: readonly Operation[] = [
   define('chat', '/chat/completions', 'chat', 'chat-completions'),
   define('responses', '/responses', 'chat', 'responses', { form: 'responses' }),
   define('messages', '/messages', 'chat', 'messages', { form: 'anthropic' }),
-  define('count_tokens', '/messages/count_tokens', 'chat', 'messages', { form: 'anthropic' }),
+  define('count_tokens', '/messages/count_tokens', 'chat', 'messages', {
+    generates: false,
+    form: 'anthropic',
+  }),
   define('embeddings', '/embeddings', 'embeddings'),
   define('completions', '/completions', 'completions'),
   define('images', '/images/generations', 'images'),

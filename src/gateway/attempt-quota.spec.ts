@@ -37,7 +37,7 @@ function setUp() {
     spending.end();
     return 1000 - consumer.remaining(clock.ms);
   };
-  return { attempt, consumed, quota, used };
+  return { attempt, consumed, quota, spending, ticket, used };
 }
 
 function usageOf(...events: object[]): UsageObserver {
@@ -56,6 +56,16 @@ describe('AttemptQuota', () => {
     quota.end(true, 'ok', usageOf(TOLD));
     expect(used()).toEqual({ tokens: 12, requests: 1, estimated: 0 });
     expect(consumed()).toBe(12);
+  });
+
+  it('estimates nothing where nothing is generated', () => {
+    const { attempt, consumed, ticket, spending, used } = setUp();
+    const quota = new AttemptQuota(ticket, spending, null);
+    quota.shaped(attempt, false);
+    quota.answerBytes = 400;
+    quota.end(true, 'ok', usageOf());
+    expect(used()).toEqual({ tokens: 0, requests: 1, estimated: 0 });
+    expect(consumed()).toBe(0);
   });
 
   it.each([

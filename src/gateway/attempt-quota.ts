@@ -21,7 +21,8 @@ export class AttemptQuota {
   constructor(
     private readonly ticket: QuotaTicket | null,
     private readonly spending: Spending | null,
-    private readonly estimated: CounterSeries,
+    /** Null where nothing is generated: only what the provider names counts. */
+    private readonly estimated: CounterSeries | null,
   ) {}
 
   get countsTokens(): boolean {
@@ -59,7 +60,7 @@ export class AttemptQuota {
     const { input, output } = usage.tokens;
     const told = Math.ceil(input + output);
     if (told > 0 && usage.complete) return told;
-    if (REFUSED.has(result)) return told;
+    if (REFUSED.has(result) || this.estimated === null) return told;
     // Anthropic says what a request costs when its stream begins, and what the answer costs only at its end.
     const estimate =
       told > 0

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { ManualWallClock } from '../../test/support/manual-wall-clock.js';
 import { GatewayError } from '../common/errors/gateway-error.js';
 import { JsonDocument } from '../common/json/json-document.js';
+import { CHAT, operationOf } from '../contracts/operation.js';
 import { QuotaMetrics } from '../observability/metrics/quota.metrics.js';
 import type { QuotaHold } from '../quotas/quota-hold.js';
 import { QuotaMeter } from '../quotas/quota-meter.js';
@@ -24,6 +25,7 @@ function setUp() {
   const exchange = {
     body: JsonDocument.parse(Buffer.from(BODY)),
     spending: null,
+    input: { operation: CHAT },
   } as unknown as GatewayExchange;
   const target = (quota: QuotaSet | null) =>
     ({ quota, candidate: { upstream: { id: 'u' } } }) as unknown as CompiledTarget;
@@ -41,6 +43,14 @@ describe('QuotaDesk', () => {
     const { left, set } = setOf('tokens', 1000);
     expect(desk.take(exchange, target(set))).toMatchObject({ countsTokens: true });
     expect(left()).toBe(1000 - 10 - Math.ceil(BODY.length / 4));
+  });
+
+  it('reserves no tokens for a question about a request', () => {
+    const { desk, exchange, setOf, target } = setUp();
+    const { left, set } = setOf('tokens', 1000);
+    Object.assign(exchange.input, { operation: operationOf('count_tokens') });
+    expect(desk.take(exchange, target(set))).toMatchObject({ countsTokens: true });
+    expect(left()).toBe(1000);
   });
 
   it('says that a candidate is used up, and reserves nothing then', () => {

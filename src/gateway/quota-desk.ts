@@ -28,7 +28,7 @@ export class QuotaDesk {
   ): AttemptQuota | null | 'used up' | Promise<AttemptQuota | 'used up'> {
     const { spending } = exchange;
     if (quota === null) return spending === null ? null : this.#quotaOf(null, exchange, candidate);
-    const taking = quota.take(quota.countsTokens ? tokensToReserve(exchange.body) : 0);
+    const taking = quota.take(reservation(quota, exchange));
     if (!(taking instanceof Promise))
       return taking === null ? 'used up' : this.#quotaOf(taking, exchange, candidate);
     return taking.then((ticket) =>
@@ -36,8 +36,9 @@ export class QuotaDesk {
     );
   }
 
-  #quotaOf(ticket: QuotaTicket | null, { spending }: GatewayExchange, { upstream }: Candidate): AttemptQuota {
-    return new AttemptQuota(ticket, spending, this.#estimatedAt(upstream.id));
+  #quotaOf(ticket: QuotaTicket | null, exchange: GatewayExchange, { upstream }: Candidate): AttemptQuota {
+    const estimated = exchange.input.operation.generates ? this.#estimatedAt(upstream.id) : null;
+    return new AttemptQuota(ticket, exchange.spending, estimated);
   }
 
   /**
@@ -45,7 +46,7 @@ export class QuotaDesk {
    * are used up. `whose` begins its message. Null: at once.
    */
   open(exchange: GatewayExchange, quotas: QuotaSet, whose: string): Promise<void> | null {
-    const taking = quotas.take(quotas.countsTokens ? tokensToReserve(exchange.body) : 0);
+    const taking = quotas.take(reservation(quotas, exchange));
     if (taking instanceof Promise)
       return taking.then((ticket) => void (exchange.spending = spendingOf(ticket, quotas, whose)));
     exchange.spending = spendingOf(taking, quotas, whose);
@@ -58,6 +59,10 @@ export class QuotaDesk {
       this.#estimated.set(upstream, (series = this.metrics.estimatedTokens(upstream)));
     return series;
   }
+}
+
+function reservation({ countsTokens }: QuotaSet, { input, body }: GatewayExchange): number {
+  return countsTokens && input.operation.generates ? tokensToReserve(body) : 0;
 }
 
 function spendingOf(ticket: QuotaTicket | null, quotas: QuotaSet, whose: string): Spending {

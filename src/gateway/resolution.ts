@@ -19,7 +19,7 @@ import type { GatewayError } from '../common/errors/gateway-error.js';
 import { CaseTwins } from '../common/json/case-twins.js';
 import { isJsonString, stringFault } from '../common/json/raw-value.js';
 import type { WallClock } from '../common/time/clock.js';
-import { mediaType } from '../common/http/media-type.js';
+import { mediaType, saysOtherCharset } from '../common/http/media-type.js';
 import { printable } from '../common/text/mask.js';
 import { ConfigStore } from '../config/config.store.js';
 import type { RouteConfig } from '../config/access-config.js';
@@ -184,7 +184,10 @@ export class Resolution {
     const operation = destination?.endpoint.operation ?? null;
     if (operation === null) return null;
     const wanted = operation.body === 'form' ? 'multipart/form-data' : 'application/json';
-    return mediaType(headers['content-type']) === wanted ? null : unsupportedMediaType(wanted);
+    const given = headers['content-type'];
+    if (given === wanted) return null;
+    if (mediaType(given) !== wanted) return unsupportedMediaType(wanted);
+    return saysOtherCharset(given ?? '') ? unsupportedMediaType(`${wanted} in UTF-8`) : null;
   }
 
   // ---- with the body

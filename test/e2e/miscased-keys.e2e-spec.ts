@@ -38,9 +38,8 @@ describe('a key of the body that is "model" but for case', () => {
     expect(set.a.last.text).toContain('"Model":"real-big"');
   });
 
-  it('is a field like any other in a form, whose fields are told apart by case', async () => {
+  it('is refused in every form, whose readers differ in how they read names', async () => {
     const set = await stage({ file: closed, upstream: { serves: ['audio'] } });
-    set.a.always((_request, answer) => answer.json(200, { text: 'hi' }));
     const field = (name: string, value: string) =>
       `--b\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`;
     const answer = await set.gateway
@@ -50,6 +49,24 @@ describe('a key of the body that is "model" but for case', () => {
         headers: { ...bearer('red'), 'content-type': 'multipart/form-data; boundary=b' },
       })
       .end();
-    expect(answer.status).toBe(200);
+    expect([answer.status, answer.json]).toMatchObject([400, { error: { param: 'model' } }]);
+    expect(set.a.requests).toHaveLength(0);
+  });
+});
+
+describe('a content type that another reader could read the body by', () => {
+  it.each([
+    ['chat/completions', 'application/json; charset=utf-7'],
+    ['responses', 'application/json; charset="utf-16"'],
+    ['audio/transcriptions', 'multipart/form-data; boundary=b; charset=utf-7'],
+    ['audio/transcriptions', "multipart/form-data; boundary=b; boundary*=utf-8''c"],
+  ])('is a 415 at /v1/%s: %s', async (path, type) => {
+    const set = await stage({ upstream: { serves: ['chat', 'audio'] } });
+    const answer = await set.gateway
+      .send({ path: `/v1/${path}`, body: '{"model":"m"}', headers: { 'content-type': type } })
+      .end();
+    expect([answer.status, answer.json]).toMatchObject([415, { error: { code: 'unsupported_media_type' } }]);
+    expect(answer.text).toContain('in UTF-8');
+    expect(set.a.requests).toHaveLength(0);
   });
 });

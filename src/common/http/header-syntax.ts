@@ -17,3 +17,19 @@ export const MADE_BY_US: ReadonlySet<string> = new Set([
   'transfer-encoding',
   'upgrade',
 ]);
+
+const SPACE = 0x20;
+const TAB = 0x09;
+
+/** Without the blanks of HTTP at both ends; `trim` would take more than those, such as a byte 0xA0. */
+export function withoutBlanks(value: string): string {
+  let start = 0;
+  let end = value.length;
+  while (start < end && isBlank(value.charCodeAt(start))) start++;
+  while (end > start && isBlank(value.charCodeAt(end - 1))) end--;
+  return value.slice(start, end);
+}
+
+function isBlank(code: number): boolean {
+  return code === SPACE || code === TAB;
+}

@@ -59,6 +59,20 @@ describe('ModelForm', () => {
     expect(parsed(form(part('name="model"', '')))).toBe('');
   });
 
+  it('lets what is harmless stand: an extended file name, a charset field of UTF-8, a plain transfer encoding', () => {
+    const harmless = form(
+      part('name="_charset_"', 'UTF-8'),
+      part(
+        'name="file"; filename*=utf-8\'\'a.wav; filename=a.wav',
+        'x',
+        'Content-Transfer-Encoding: binary\r\n',
+      ),
+      part('name="models"', 'x'),
+      model,
+    );
+    expect(parsed(harmless)).toBe('whisper');
+  });
+
   it('lets any text stand before the first delimiter, and behind the last', () => {
     for (const before of [
       'preamble\r\n',
@@ -106,6 +120,16 @@ describe('ModelForm', () => {
     ['a delimiter with more behind it', Buffer.from(whole.toString('latin1').replace(`--${B}\r\n`, `--${B} \r\n`), 'latin1')],
     ['a name twice', form(part('name="x"; name="model"', 'hidden'), model)],
     ['an extended name', form(part("name=\"x\"; name*=utf-8''model", 'hidden'), model)],
+    ['a continued name', form(part('name="x"; name*0="model"', 'hidden'), model)],
+    ['a continued, extended name', form(part("name=\"x\"; name*0*=utf-8''mod; name*1=el", 'hidden'), model)],
+    ['a name in another case', form(part('name="Model"', 'hidden'), model)],
+    ['a name in single quotes', form(part("name='model'", 'hidden'), model)],
+    ['a name with blanks', form(part('name=" model"', 'hidden'), model)],
+    ['a name of a list', form(part('name="model[]"', 'hidden'), model)],
+    ['an encoded name', form(part('name="=?utf-8?Q?model?="', 'hidden'), model)],
+    ['a charset field of another charset', form(part('name="_charset_"', 'utf-7'), part('name="+AG0AbwBkAGUAbA-"', 'hidden'), model)],
+    ['a model that is encoded', form(part('name="model"', 'd2hpc3Blcg==', 'Content-Transfer-Encoding: base64\r\n'))],
+    ['a boundary that ends in a blank', Buffer.from(`--${B} \r\nContent-Disposition: form-data; name="model"\r\n\r\nm\r\n--${B} --\r\n`), `multipart/form-data; boundary="${B} "`],
     ['an escape in a name', form(part('name="mo\\del"', 'hidden'), model)],
     ['a disposition that does not parse', form(part('filename=a"; name="model"', 'hidden'), model)],
     ['two dispositions', form(part('name="x"', 'hidden', 'Content-Disposition: form-data; name="model"\r\n'), model)],

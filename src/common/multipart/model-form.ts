@@ -1,5 +1,6 @@
 import { FormSyntaxError } from './form-syntax-error.js';
-import { headerParameters } from './header-parameters.js';
+import { headerParameters } from '../http/header-parameters.js';
+import { isUtf8 } from '../http/media-type.js';
 
 /** A byte range of the body: the value of one field. */
 interface Range {
@@ -32,7 +33,7 @@ export class ModelForm {
   static parse(bytes: Buffer, contentType: string): ModelForm {
     const boundary = headerParameters(contentType, 'multipart/form-data')?.get('boundary');
     // RFC 2046 §5.1.1
-    if (boundary === undefined || !/^[0-9A-Za-z'()+_,./:=? -]{1,70}$/.test(boundary))
+    if (boundary === undefined || !/^[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]$/.test(boundary))
       throw new FormSyntaxError('has no valid boundary in its content type, or two');
     const values = modelValues(bytes, Buffer.from(`--${boundary}`, 'latin1'));
     if (values.length === 0) throw new FormSyntaxError('has no field "model"');
@@ -86,6 +87,8 @@ function modelValues(bytes: Buffer, delimiter: Buffer): Range[] {
     if (!startsAt(bytes, CRLF, end)) throw new FormSyntaxError(NO_LINE);
     const name = fieldName(bytes.toString('utf8', at, headEnd));
     if (name === null) throw new FormSyntaxError('has a part whose head two readers could read differently');
+    if (name === '_charset_' && !isUtf8(bytes.toString('latin1', start, end)))
+      throw new FormSyntaxError('has a field "_charset_" that is not UTF-8');
     if (name === 'model' && end - start > LONGEST_MODEL_BYTES)
       throw new FormSyntaxError(`has a field "model" of over ${LONGEST_MODEL_BYTES} bytes`);
     if (name === 'model') values.push({ start, end });
@@ -108,12 +111,27 @@ function fieldName(head: string): string | null {
     // A lone line end, or a line that goes on in the next one.
     if (/[\r\n\0]|^[ \t]/.test(line)) return null;
     const colon = line.indexOf(':');
-    if (line.slice(0, colon).trim().toLowerCase() !== 'content-disposition') continue;
+    const field = line.slice(0, colon).trim().toLowerCase();
+    // Deprecated (RFC 7578 §4.7): some readers decode such a part, most take it as it is.
+    if (field === 'content-transfer-encoding' && !/^(7bit|8bit|binary)$/i.test(line.slice(colon + 1).trim()))
+      return null;
+    if (field !== 'content-disposition') continue;
     const parameters = headerParameters(line.slice(colon + 1), 'form-data');
-    if (parameters === null || name !== null || parameters.has('name*')) return null;
+    if (parameters === null || name !== null || isContinued(parameters)) return null;
     name = parameters.get('name') ?? '';
     // Some readers take a backslash for an escape and some do not.
-    if (name.includes('\\')) return null;
+    if (name.includes('\\') || isNearlyModel(name)) return null;
   }
   return name ?? '';
+}
+
+/** `name*=`, `name*0=`, `name*0*=`: RFC 2231, which some readers honour. */
+function isContinued(parameters: ReadonlyMap<string, string>): boolean {
+  for (const key of parameters.keys()) if (key.startsWith('name*')) return true;
+  return false;
+}
+
+/** Some readers ignore the case of a name, take off blanks and single quotes, read `model[]` as a list, or decode RFC 2047. */
+function isNearlyModel(name: string): boolean {
+  return name !== 'model' && (name.includes('=?') || name.replace(/[^a-z]/gi, '').toLowerCase() === 'model');
 }

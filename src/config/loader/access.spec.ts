@@ -284,15 +284,22 @@ routes: [{ id: r, path: /v1, select: { consumers: "team, sys/key=k", upstreams: 
     ]);
   });
 
-  it.each(['!preview', '! preview', '!in (a)', '!!set {a}', '!<tag:x.y,2000:z> a', '!foo {a: b}'])(
-    'refuses the unquoted %s as a tag, with the hint to quote it',
-    (written) => {
-      const text = closed(`\n  - id: a\n    select:\n      models: ${written}`);
-      expect(problemsOf(text)).toEqual([
-        expect.stringMatching(/^consumers\[0\]\.select\.models \(line 8\): .*YAML tag.*quote it/),
-      ]);
-    },
-  );
+  it.each([
+    '!preview',
+    '! preview',
+    '!in (a)',
+    '!!set {a}',
+    '!<tag:x.y,2000:z> a',
+    '!foo {a: b}',
+    '!preview, team=x',
+    '!a, !b',
+    '!a,b=c',
+  ])('refuses the unquoted %s as a tag, with the hint to quote it', (written) => {
+    const text = closed(`\n  - id: a\n    select:\n      models: ${written}`);
+    expect(problemsOf(text)).toEqual([
+      expect.stringMatching(/^consumers\[0\]\.select\.models \(line 8\): .*YAML tag.*quote it/),
+    ]);
+  });
 
   it('refuses a tag anywhere, also in a patch and on a key', () => {
     expect(problemsOf(file({ p: 'patch: { a: !x y }' }))[0]).toContain(

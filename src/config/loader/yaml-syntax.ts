@@ -24,10 +24,10 @@ export function parseYaml(text: string): { document: Document; problems: SyntaxP
     // 'silent' would also hide a second document.
     logLevel: 'error',
   });
-  // `YamlReader` finds tags itself: it knows their paths.
-  const found = [...document.errors, ...document.warnings]
-    .filter(({ code }) => code !== 'TAG_RESOLVE_FAILED')
-    .map(problemOf);
+  const told = [...document.errors, ...document.warnings];
+  // `YamlReader` finds tags itself: it knows their paths. Trap: of `!a, b` the parser also complains about what follows the tag.
+  const tagEnds = new Set(told.filter(isTagProblem).map(({ pos }) => pos[1]));
+  const found = told.filter((error) => !isTagProblem(error) && !tagEnds.has(error.pos[0])).map(problemOf);
   return { document, problems: found };
 }
 
@@ -41,6 +41,10 @@ const HINTS: Readonly<Record<string, string>> = {
   RESOURCE_EXHAUSTION: 'nested too deeply',
   BAD_DIRECTIVE: 'a line that begins with "%" is a YAML directive, which is not supported here',
 };
+
+function isTagProblem({ code }: YAMLParseError | YAMLWarning): boolean {
+  return code === 'TAG_RESOLVE_FAILED';
+}
 
 function problemOf(error: YAMLParseError | YAMLWarning): SyntaxProblem {
   const known = HINTS[error.code];
