@@ -18,6 +18,8 @@ export interface AttemptOutcome {
   readonly status: number;
   /** Time to the first byte of the body; absent where none came. */
   readonly firstByteMs?: number;
+  /** An error of this side that is the client's answer, though the provider was asked: thrown once the attempt is booked. */
+  readonly crash?: { readonly error: unknown };
   /** An error that may be sent to the client if nothing better comes. */
   readonly held?: HeldAnswer;
 }

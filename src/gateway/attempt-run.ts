@@ -71,7 +71,6 @@ export class AttemptRun implements AnswerListener, AnswerHost, TimerOwner {
   #resolve: (outcome: AttemptOutcome) => void = () => {};
   #reject: (error: unknown) => void = () => {};
   #ownDoing = false;
-  #crash: { readonly error: unknown } | null = null;
   readonly #streamAsked: boolean;
   /** Of this attempt: its own limit, or what the deadline of the whole request leaves. */
   readonly #requestLimitMs: number;
@@ -100,8 +99,8 @@ export class AttemptRun implements AnswerListener, AnswerHost, TimerOwner {
   }
 
   /**
-   * Resolves when the attempt is over and the upstream is free. Rejects where nothing was sent to the client and an error
-   * of this side (a plugin's, or a request that HTTP cannot carry) stands in the way.
+   * Resolves when the attempt is over and the upstream is free. Rejects where nothing was sent to the provider either, and an
+   * error of this side (a request that HTTP cannot carry) stands in the way.
    */
   run(): Promise<AttemptOutcome> {
     const request = upstreamRequest(this.target, this.attempt, this.exchange.input);
@@ -305,8 +304,8 @@ export class AttemptRun implements AnswerListener, AnswerHost, TimerOwner {
       this.#tellInterrupted({ result: 'net_err', reason: 'interrupted by an error of the service' });
       this.#end({ result: 'net_err', answered: true, status: this.status });
     } else {
-      this.#crash = { error: error instanceof TransformFailure ? error.answer : error };
-      this.#end({ result: 'cancelled', answered: false, status: 0 });
+      const crash = { error: error instanceof TransformFailure ? error.answer : error };
+      this.#end({ result: 'cancelled', answered: false, status: 0, crash });
     }
   }
 
@@ -391,9 +390,10 @@ export class AttemptRun implements AnswerListener, AnswerHost, TimerOwner {
   #settle(): void {
     if (this.#settled || !this.#over || this.#outcome === null) return;
     this.#settled = true;
-    this.target.series.duration.observe((this.dependencies.clock.now() - this.startedAt) / 1000);
     const outcome = this.#outcome;
-    if (this.#crash !== null) this.#reject(this.#crash.error);
-    else this.#resolve(this.#firstByteSeen ? { ...outcome, firstByteMs: this.#firstByteMs } : outcome);
+    // The provider got nothing: there was no attempt.
+    if (outcome.crash !== undefined && this.#call?.sent !== true) return this.#reject(outcome.crash.error);
+    this.target.series.duration.observe((this.dependencies.clock.now() - this.startedAt) / 1000);
+    this.#resolve(this.#firstByteSeen ? { ...outcome, firstByteMs: this.#firstByteMs } : outcome);
   }
 }

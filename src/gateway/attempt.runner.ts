@@ -44,7 +44,7 @@ export class AttemptRunner {
     };
   }
 
-  /** Rejects where an error of this side, such as a plugin's, ends the request; nothing was sent to the client then. */
+  /** Rejects where an error of this side, such as a plugin's, comes before anything was sent: that was no attempt. */
   run(
     exchange: GatewayExchange,
     target: CompiledTarget,
@@ -61,7 +61,7 @@ export class AttemptRunner {
       if (shaping === null) return this.#send(exchange, target, attempt, startedAt, sink, relief);
       return this.#onceShaped(exchange, target, attempt, startedAt, sink, relief, shaping);
     } catch (error) {
-      this.#unsent(target, quota, startedAt);
+      quota?.giveBack();
       return Promise.reject(error as Error);
     }
   }
@@ -84,7 +84,7 @@ export class AttemptRunner {
       }
       sending = this.#send(exchange, target, attempt, startedAt, sink, relief);
     } catch (error) {
-      this.#unsent(target, attempt.quota, startedAt);
+      attempt.quota?.giveBack();
       throw error;
     }
     return sending;
@@ -102,7 +102,7 @@ export class AttemptRunner {
     return new AttemptRun(this.#dependencies, exchange, target, attempt, startedAt, sink, relief).run();
   }
 
-  /** Over before anything was sent; what is sent counts its time itself. */
+  /** An attempt that is over before anything was sent; what is sent counts its time itself. */
   #unsent(target: CompiledTarget, quota: AttemptQuota | null, startedAt: number): void {
     quota?.giveBack();
     target.series.duration.observe((this.clock.now() - startedAt) / 1000);

@@ -61,6 +61,7 @@ export class UpstreamAttempts {
       if (quota === 'used up' || isLeft(exchange, quota)) return null;
       const outcome = await this.#attempt(exchange, { target, quota }, lease.trial, sink, relief);
       this.book.add(exchange, target, lease, outcome, null);
+      if (outcome.crash !== undefined) throw outcome.crash.error;
       if (outcome.suspended === true) exchange.relayed?.suspend(outcome, target);
       return ended(exchange, outcome) ? { outcome, target, status: outcome.status } : null;
     } finally {
@@ -96,6 +97,7 @@ export class UpstreamAttempts {
         else next = await this.#next(exchange, candidate, walk);
       }
       this.book.add(exchange, target, lease, outcome, walk);
+      if (outcome.crash !== undefined) throw outcome.crash.error;
       if (outcome.suspended === true) exchange.relayed?.suspend(outcome, target);
       if (ended(exchange, outcome)) return { outcome, target, status: outcome.status };
       if (held !== undefined) return this.#held(exchange, target, outcome, held, sink);

@@ -358,9 +358,35 @@ describe('a plugin that breaks the contract (design: the plugin contract)', () =
     const line = await set.gateway.logged('plugin test failed');
     expect(line.msg).toContain('onResponse');
     expect(await pluginErrors(set)).toEqual({ 'test onResponse': 2 });
-    expect(await attemptResults(set)).toEqual([]);
+    expect(await attemptResults(set)).toEqual(['cancelled']);
     await expectSlotFree(set);
   });
+
+  it.each([
+    ['onAttempt', 0],
+    ['onResponse', 1],
+  ])(
+    'an attempt that %s stops is told and counted only where the provider was asked: %d',
+    async (hook, attempts) => {
+      const finished: { attempts: readonly object[] }[] = [];
+      const set = await withHooks({
+        [hook]: bang,
+        onFinish: ({ attempts: all }) => void finished.push({ attempts: [...all] }),
+      });
+      const answer = await set.chat().end();
+      expect([answer.status, answer.header('x-llm-proxy-attempts')]).toEqual([500, String(attempts)]);
+      const metrics = await set.gateway.metrics();
+      expect(metrics.sum('llm_proxy_requests_total')).toBe(attempts);
+      expect(metrics.sum('llm_proxy_request_duration_seconds_count')).toBe(attempts);
+      const told = Array.from({ length: attempts }, () => ({
+        upstream: 'a',
+        provider: 'pa',
+        result: 'cancelled',
+      }));
+      expect(finished).toMatchObject([{ attempts: told }]);
+      expect(set.a.chats).toHaveLength(attempts);
+    },
+  );
 
   it.each<[string, object]>([
     ['push throws', { push: bang }],
