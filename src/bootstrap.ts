@@ -178,6 +178,7 @@ function endOnSignal(
   };
   process.on('SIGTERM', end);
   process.on('SIGINT', end);
+  process.on('SIGHUP', end);
 }
 
 /** One clear line; a stack trace would help nobody here. */

@@ -9,7 +9,7 @@ const LAST_WORDS_MS = 500;
 const SHORTEST_LAST_WORDS_MS = 50;
 
 /**
- * Ends the service (spec 01 §10): new work is refused while the listener stays open, running exchanges finish within
+ * Ends the service: new work is refused while the listener stays open, running exchanges finish within
  * the grace, those left are told that they were cut, then everything is closed. The grace is the whole budget: a client
  * that reads nothing does not prolong it.
  */

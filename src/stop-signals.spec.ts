@@ -11,14 +11,17 @@ function heard(npmInTerminal: boolean, signals: readonly [string, number][]): st
 }
 
 describe('StopSignals', () => {
-  it.each(['SIGINT', 'SIGTERM'])('drains at the first %s and ends at the second, however soon', (signal) => {
-    expect(
-      heard(false, [
-        [signal, 0],
-        [signal, 0.5],
-      ]),
-    ).toEqual(['drain', 'end']);
-  });
+  it.each(['SIGINT', 'SIGTERM', 'SIGHUP'])(
+    'drains at the first %s and ends at the second, however soon',
+    (signal) => {
+      expect(
+        heard(false, [
+          [signal, 0],
+          [signal, 0.5],
+        ]),
+      ).toEqual(['drain', 'end']);
+    },
+  );
 
   it('takes the copy that npm makes of a Ctrl-C for no second signal, once', () => {
     expect(

@@ -3,8 +3,8 @@ const COPY_MS = 50;
 
 /**
  * What the signals that stop the process ask for: the first drains, a second one ends at once. Lives as long as the
- * process. Trap: under npm one Ctrl-C can arrive twice, from the terminal and from npm, which passes on what it gets
- * itself; only there, and only once, a second SIGINT at the same moment is taken for that copy.
+ * process. Trap: under npm one Ctrl-C (or the end of a terminal, SIGHUP) can arrive twice, from the terminal and from npm, which
+ * passes on what it gets itself; only there, and only once, a second one at the same moment is taken for that copy.
  */
 export class StopSignals {
   #first: { readonly signal: string; readonly at: number } | null = null;
@@ -23,7 +23,7 @@ export class StopSignals {
       this.#first = { signal, at };
       return 'drain';
     }
-    const copy = this.#copyDue && signal === 'SIGINT' && this.#first.signal === 'SIGINT';
+    const copy = this.#copyDue && signal !== 'SIGTERM' && signal === this.#first.signal;
     this.#copyDue = false;
     return copy && at - this.#first.at < COPY_MS ? 'ignore' : 'end';
   }

@@ -39,7 +39,7 @@ const SHARED_PREFIXES = 8;
 const NOBODY: Recollection = { place: null, scope: '', digests: [] };
 
 /**
- * Knows which upstream served which beginning of a conversation (spec 02 §7): hash of a prefix → place, the longest known
+ * Knows which upstream served which beginning of a conversation: hash of a prefix → place, the longest known
  * prefix wins. Every prefix stands for itself, so that two conversations with one beginning may live at two places. Owns a
  * bounded number of hashes, the least recently used go first, each after 6 hours; never a word of a message. Lives as long
  * as the service; a restart begins anew.

@@ -7,7 +7,7 @@ import { DEFAULTS } from './loader/build-config.js';
 /** More entries than this make a line that nobody reads. */
 const MAX_LISTED = 20;
 
-/** What the log says about the configuration at start (spec 01 §9), without the prefix. */
+/** What the log says about the configuration at start, without the prefix. */
 export function startupLines(config: GatewayConfig): string[] {
   const { providers, upstreams, models, server } = config;
   const network = providers.filter(({ proxy, tls }) => proxy !== null || tls !== null);

@@ -5,7 +5,7 @@ import type { ErrorClass } from './error-class.js';
 import type { OperationName } from './operation.js';
 import type { Consumer } from './consumer.js';
 
-/** Outcome of one attempt, as in `llm_proxy_requests_total{result}` (spec 01 §5). */
+/** Outcome of one attempt, as in `llm_proxy_requests_total{result}`. */
 export type AttemptResult = 'ok' | '4xx' | '429' | '402' | '5xx' | 'net_err' | 'timeout' | 'cancelled';
 
 /** One request of a client, from the moment its body is complete until its answer is over. Made once, finished once. */

@@ -5,7 +5,7 @@ import type { Candidate } from '../routing/candidate.js';
 import type { Plan } from '../routing/plan.js';
 
 /**
- * What ties one request to the upstream that served its conversation before (spec 02 §7). Made with the plan of a model with
+ * What ties one request to the upstream that served its conversation before. Made with the plan of a model with
  * affinity, lives as long as the exchange; remembers a new place only when the request was served.
  */
 export class Attachment {

@@ -221,6 +221,19 @@ describe('CompletionJoiner', () => {
     expect(joined).toMatchObject({ choices: [{ message: { content: 'Hel' } }] });
   });
 
+  it('reads chunks that no blank line parts, and nothing between them', () => {
+    const lines = [delta({ content: 'Hel' }), delta({ content: 'lo' })].map((one) => JSON.stringify(one));
+    for (const end of ['', '\n[DONE]', '\n\n[DONE]\n']) {
+      const one = joiner([lines.join('\n') + end]);
+      expect([one.fault, one.done]).toEqual([null, end !== '']);
+      expect(JSON.parse(one.result().toString())).toMatchObject({
+        choices: [{ message: { content: 'Hello' } }],
+      });
+    }
+    expect(joiner([`${lines.join('\n')}\nx`]).fault).not.toBeNull();
+    expect(joiner([`${lines.join('\n')}\n{"half`]).fault).not.toBeNull();
+  });
+
   it('joins so many choices, members and tool calls and no more', () => {
     const many = (count: number): unknown[] =>
       Array.from({ length: count }, (_, i) => delta({ content: 'a' }, {}, i));

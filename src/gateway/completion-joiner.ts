@@ -1,5 +1,5 @@
 import type { JsonDocument } from '../common/json/json-document.js';
-import type { SseEvent } from '../common/sse/sse-event.js';
+import { SseEvent } from '../common/sse/sse-event.js';
 import { isDone } from '../common/sse/done-event.js';
 import { checkRoom } from '../common/sse/stream-limit.js';
 import { isNothing } from '../common/json/raw-value.js';
@@ -11,7 +11,7 @@ const OWN_KEYS: ReadonlySet<string> = new Set(['object', 'choices', 'usage']);
 const LEADING_KEYS = ['id', 'object', 'created', 'model'] as const;
 
 /**
- * Joins the chunks of one stream to the `chat.completion` that a client without `stream` asked for (spec 01 §8). Owns
+ * Joins the chunks of one stream to the `chat.completion` that a client without `stream` asked for. Owns
  * what was read so far; lives as long as the answer. Values it does not have to join keep their bytes.
  */
 export class CompletionJoiner {
@@ -31,7 +31,9 @@ export class CompletionJoiner {
     if (this.#done) return;
     const chunk = event.json;
     if (chunk === undefined) {
-      if (isDone(event)) this.#done = true;
+      const lines = linesOf(event);
+      if (lines !== null) for (const line of lines) this.push(line);
+      else if (isDone(event)) this.#done = true;
       else if (!saysNothing(event.data ?? '')) this.#unreadable = true;
       return;
     }
@@ -135,4 +137,15 @@ export class CompletionJoiner {
 /** No data, or a JSON value that can carry no part of an answer. */
 function saysNothing(data: string): boolean {
   return data === '' || /^(?:null|true|false|-?\d{1,20}(?:\.\d{1,20})?)$/.test(data.trim());
+}
+
+/**
+ * Several whole chunks in one event: some servers leave out the blank line between events, and many clients read line by line.
+ * Null where the lines are not each a chunk or `[DONE]`.
+ */
+function linesOf({ data }: SseEvent): SseEvent[] | null {
+  const lines = data?.split('\n').filter((line) => line.trim() !== '') ?? [];
+  if (lines.length < 2) return null;
+  const events = lines.map((line) => SseEvent.of(line));
+  return events.every((event) => event.json !== undefined || isDone(event)) ? events : null;
 }

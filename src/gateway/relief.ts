@@ -7,7 +7,7 @@ import type { Upstream } from '../upstreams/upstream.js';
 
 /**
  * The next upstream of an exchange, claimed while the present one still keeps its slot: a silent one is given up only
- * when somebody else has been found (spec 02 §8). Lives for the attempts on one upstream; what it took and nobody used
+ * when somebody else has been found. Lives for the attempts on one upstream; what it took and nobody used
  * goes back.
  */
 export class Relief {

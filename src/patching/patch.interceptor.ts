@@ -4,7 +4,7 @@ import type { Attempt } from '../contracts/exchange.js';
 import { type ExchangeInterceptor, RegisterInterceptor, type Target } from '../contracts/interceptor.js';
 import { applyPatch, compilePatch, type PatchPlan } from './patch-plan.js';
 
-/** Merges the patches of provider, upstream and model, in this order, into each attempt's body (spec 01 §3). */
+/** Merges the patches of provider, upstream and model, in this order, into each attempt's body. */
 @Injectable()
 @RegisterInterceptor({ id: 'patches', order: 150 })
 export class PatchInterceptor implements ExchangeInterceptor {

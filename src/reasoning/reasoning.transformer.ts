@@ -4,7 +4,7 @@ import { RegisterInterceptor, type ExchangeInterceptor, type Target } from '../c
 import { Backfill } from './backfill.js';
 
 /**
- * Gives assistant messages of the history the reasoning field their provider wants back (spec 01 §7). Purely additive:
+ * Gives assistant messages of the history the reasoning field their provider wants back. Purely additive:
  * messages that need nothing keep their bytes. Keeps nothing between attempts.
  */
 @Injectable()

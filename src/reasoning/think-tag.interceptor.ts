@@ -9,7 +9,7 @@ import {
 import type { StreamTransform } from '../contracts/stream.js';
 import { ThinkTagTransform } from './think-tag.transform.js';
 
-/** Opens a think-tag transform for answers of upstreams with `think_tags` (spec 01 §7). Keeps nothing between answers. */
+/** Opens a think-tag transform for answers of upstreams with `think_tags`. Keeps nothing between answers. */
 @Injectable()
 @RegisterInterceptor({ id: 'think-tags', order: Order.shape })
 export class ThinkTagInterceptor implements ExchangeInterceptor {

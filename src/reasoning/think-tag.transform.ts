@@ -13,7 +13,7 @@ import { splitAnswer } from './whole-answer.js';
 
 /** `<` as it stands in JSON: plain, or escaped as Go's encoder does. */
 const TAG_NEEDLES = ['<', '\\u003'] as const;
-/** Until the first role came: it must be told from a repeated one, which need not be kept (spec 01 §7). */
+/** Until the first role came: it must be told from a repeated one, which need not be kept. */
 const FIRST_NEEDLES = [...TAG_NEEDLES, '"role"'] as const;
 /** Parts of a delta that end the text before them. */
 const ENDING_KEYS = ['tool_calls', 'function_call'] as const;

@@ -7,7 +7,7 @@ import { joinJsonTexts, jsonText, mayHoldTag } from './json-text.js';
 const REASONING = 'reasoning_content';
 
 /**
- * Takes the thoughts out of each `choices[*].message.content` of a whole answer (spec 01 §7).
+ * Takes the thoughts out of each `choices[*].message.content` of a whole answer.
  * @throws StreamLimitError where it has too many choices: each one that is opened costs kilobytes
  */
 export function splitAnswer(answer: JsonDocument, strip: boolean): void {

@@ -17,7 +17,7 @@ interface Note {
   readonly id: string | undefined;
 }
 
-/** Sets the provider's session header from the history of the final body (spec 01 §6). Keeps nothing itself. */
+/** Sets the provider's session header from the history of the final body. Keeps nothing itself. */
 @Injectable()
 @RegisterInterceptor({ id: 'session-header', order: Order.session })
 export class SessionInterceptor implements ExchangeInterceptor {

@@ -23,7 +23,7 @@ export interface SessionLimits {
 }
 
 /**
- * Knows which history belongs to which session: prefix hash → session id, the longest known prefix wins (spec 01 §6).
+ * Knows which history belongs to which session: prefix hash → session id, the longest known prefix wins.
  * Owns at most 1000 sessions, the least recently used goes first, each for 6 hours after its last use. Holds hashes
  * only, never a word of a message. Lives as long as the service; a restart begins anew.
  */

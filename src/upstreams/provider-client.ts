@@ -8,7 +8,7 @@ const CONNECT_TIMEOUT_MS = 10_000;
 const KEEP_ALIVE_MS = 20_000;
 /** Names are looked up for each new connection: none is used for so long that a change in DNS goes unnoticed. */
 const MAX_AGE_MS = 5 * 60_000;
-/** Of a response; heads of at least 16 KiB are accepted (spec 01 §5). */
+/** Of a response; heads of at least 16 KiB are accepted. */
 const HEAD_LIMIT_BYTES = 64 * 1024;
 
 /**

@@ -8,7 +8,7 @@ import { stage } from '../support/stage.js';
 const JSON_TYPE = { 'content-type': 'application/json' };
 const whole = JSON.stringify(completion());
 
-describe('what is no failure (spec 01 §5)', () => {
+describe('what is no failure', () => {
   const fine: [string, Script, string | RegExp][] = [
     ['error: null', (_r, a) => a.json(200, { error: null, choices: [] }), '{"error":null,"choices":[]}'],
     ['error: null without choices', (_r, a) => a.json(200, { error: null, x: 1 }), '{"error":null,"x":1}'],
@@ -152,7 +152,7 @@ describe('what is no failure (spec 01 §5)', () => {
   });
 });
 
-describe('answers that are coded all the same (spec 01 §3)', () => {
+describe('answers that are coded all the same', () => {
   it.each([
     ['gzip', gzipSync],
     ['br', brotliCompressSync],

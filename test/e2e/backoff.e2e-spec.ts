@@ -22,7 +22,7 @@ async function rested(set: Stage, upstream = 'a'): Promise<void> {
   await waitFor(async () => (await gauge(set, 'cooling_seconds', upstream)) === 0, `${upstream} had rested`);
 }
 
-describe('backoff (spec 01 §5)', () => {
+describe('backoff', () => {
   it('doubles from one second with each failure after a rest', async () => {
     const set = await stage({ upstream: { backoff: 'PT1M', ...noProbes } });
     set.a.always(fail);

@@ -3,7 +3,7 @@ import { completion, DONE, delta, finish } from '../support/answers.js';
 import { secretKey } from '../support/secret-watch.js';
 import { stage } from '../support/stage.js';
 
-describe('a chat request (spec 01 §1, §3)', () => {
+describe('a chat request', () => {
   it('goes to the upstream under its real model and comes back as it was', async () => {
     const { a, chat } = await stage();
     const answer = await chat({ temperature: 0.5 }).end();

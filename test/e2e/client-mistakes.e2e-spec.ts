@@ -24,7 +24,7 @@ function expectError(answer: RawAnswer, status: number, code?: string): void {
   expect(answer.header('x-request-id')).toMatch(/^[A-Za-z0-9._:-]{1,128}$/);
 }
 
-describe("a client's mistake is answered before any slot is taken (spec 01 §3)", () => {
+describe("a client's mistake is answered before any slot is taken", () => {
   afterEach(() => {
     expect(current.a.requests).toEqual([]);
   });
@@ -264,7 +264,7 @@ describe("a client's mistake is answered before any slot is taken (spec 01 §3)"
   });
 });
 
-describe('a coded request body is decoded (spec 01 §3)', () => {
+describe('a coded request body is decoded', () => {
   const codings: [string, string, (text: string) => Buffer][] = [
     ['gzip', 'gzip', gzipSync],
     ['x-gzip', 'x-gzip', gzipSync],
@@ -285,7 +285,7 @@ describe('a coded request body is decoded (spec 01 §3)', () => {
   });
 });
 
-describe('what is the business of the provider (spec 01 §3)', () => {
+describe('what is the business of the provider', () => {
   it.each([
     ['no messages', '{"model":"m"}'],
     ['messages that are none', '{"model":"m","messages":"x"}'],
@@ -324,7 +324,7 @@ describe('what is the business of the provider (spec 01 §3)', () => {
   });
 });
 
-describe('CORS (spec 01 §3)', () => {
+describe('CORS', () => {
   it('is off by default', async () => {
     const { chat } = await stage();
     const answer = await chat({}, { headers: { origin: 'https://app.example' } }).end();

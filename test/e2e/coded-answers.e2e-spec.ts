@@ -60,3 +60,23 @@ describe('coded answers of /responses', () => {
     expect(answer.header('content-length')).toBe(String(coded.length));
   });
 });
+
+describe('a refusal in a coding that nobody can read', () => {
+  it.each(['x-own', 'gzip, br'])("is the client's, as all that a provider refuses: %s", async (coding) => {
+    for (const key of ['', 'sk-of-the-provider-1234']) {
+      const set = await stage({ upstreams: 2, provider: { key }, upstream: { backoff: 'PT10S' } });
+      set.a.next((_r, answer) =>
+        answer.send(400, 'unreadable', { 'content-type': 'text/plain', 'content-encoding': coding }),
+      );
+      const answer = await set.chat().end();
+      expect([answer.status, answer.header('x-llm-proxy-upstream')]).toEqual([400, 'a']);
+      // A copy of our key could be in it.
+      if (key === '')
+        expect([answer.text, answer.header('content-encoding')]).toEqual(['unreadable', coding]);
+      else expect(answer.json).toMatchObject({ error: { code: 'upstream_error_unreadable' } });
+      const metrics = await set.gateway.metrics();
+      expect(metrics.sum('llm_proxy_upstream_fail_streak')).toBe(0);
+      expect(metrics.sum('llm_proxy_requests_total', { result: '4xx' })).toBe(1);
+    }
+  });
+});

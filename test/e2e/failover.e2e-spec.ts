@@ -141,7 +141,7 @@ const failures: Failure[] = [
   },
 ];
 
-describe('failover: the next upstream answers, and the client sees nothing (spec 01 §5)', () => {
+describe('failover: the next upstream answers, and the client sees nothing', () => {
   it.each(failures)('$what → $result', async ({ result, script, stream, status }) => {
     const set = await stage({ upstreams: 2, upstream: { backoff: 'PT1M', probe_interval: 'PT0S' } });
     set.a.next(script);
@@ -290,7 +290,7 @@ describe('failover: the next upstream answers, and the client sees nothing (spec
   });
 });
 
-describe("what is the client's own mistake (spec 01 §5)", () => {
+describe("what is the client's own mistake", () => {
   it.each([400, 401, 403, 404, 405, 409, 413, 418, 422, 451])('%i passes as it is', async (status) => {
     const set = await stage({ upstreams: 2, upstream: { backoff: 'PT1M', probe_interval: 'PT0S' } });
     set.a.next((_r, answer) => answer.error(status, { 'x-of': 'upstream', 'retry-after': '7' }));
@@ -325,7 +325,7 @@ async function waitUntilTaken(set: Awaited<ReturnType<typeof stage>>): Promise<v
   expect(answer.status).toBe(400);
 }
 
-describe('a kept connection that turns out to be closed (spec 01 §5)', () => {
+describe('a kept connection that turns out to be closed', () => {
   it('is no failure: the request goes once more on a fresh one', async () => {
     const set = await stage({ upstreams: 2 });
     expect((await set.chat().end()).header('x-llm-proxy-upstream')).toBe('a');
@@ -373,7 +373,7 @@ describe('a kept connection that turns out to be closed (spec 01 §5)', () => {
   });
 });
 
-describe('a client that half-closes (spec 01 §8)', () => {
+describe('a client that half-closes', () => {
   it('gets the whole answer or nothing', async () => {
     const set = await stage();
     const connection = connect({ port: set.gateway.port, host: '127.0.0.1', allowHalfOpen: true });

@@ -9,7 +9,7 @@ const short: StageOptions = {
   upstream: (i) => (i === 0 ? { first_byte_timeout: 'PT0.1S' } : {}),
 };
 
-describe('first_byte_timeout (spec 01 §5)', () => {
+describe('first_byte_timeout', () => {
   const silent: [string, Script][] = [
     ['no head', () => {}],
     ['a head without a body byte', (_r, answer) => answer.sseHead()],

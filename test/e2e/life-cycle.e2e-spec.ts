@@ -31,7 +31,7 @@ async function freePort(): Promise<{ port: number; close: () => Promise<void> }>
   return { port: (server.address() as AddressInfo).port, close };
 }
 
-describe('start (spec 01 §9, §10)', () => {
+describe('start', () => {
   it('says what it does in fixed words, as JSON, and nothing without the prefix', async () => {
     const up = await upstreamOf();
     const service = await ServiceProcess.listening({ config: configFor(up.url) });
@@ -150,7 +150,7 @@ describe('start (spec 01 §9, §10)', () => {
   });
 });
 
-describe('the command line (spec 01 §2)', () => {
+describe('the command line', () => {
   it('--check prints the effective values and starts nothing', async () => {
     const config = JSON.stringify(configFor('http://127.0.0.1:1/v1'));
     const service = new ServiceProcess({ args: ['--check', 'other.yaml'], files: { 'other.yaml': config } });
@@ -191,7 +191,7 @@ describe('the command line (spec 01 §2)', () => {
   });
 });
 
-describe('the end (spec 01 §10)', () => {
+describe('the end', () => {
   it.each(['SIGTERM', 'SIGINT'] as const)(
     '%s: running answers finish, new ones are refused, exit code 0',
     async (signal) => {
@@ -346,7 +346,7 @@ describe('the end (spec 01 §10)', () => {
   });
 });
 
-describe('whatever a client or a provider does (spec 01 §10, 06)', () => {
+describe('whatever a client or a provider does', () => {
   it('the process goes on', async () => {
     const up = await upstreamOf();
     const service = await ServiceProcess.listening({ config: configFor(up.url, { body_limit: '1MiB' }) });

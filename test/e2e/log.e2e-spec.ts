@@ -19,7 +19,7 @@ async function summary(set: Stage): Promise<LogLine> {
   return chats(set).findLast(({ level }) => level >= LEVEL.info) as LogLine;
 }
 
-describe('the log (spec 01 §9)', () => {
+describe('the log', () => {
   it('a success: one line at info, the rest at debug', async () => {
     const set = await stage({ upstream: { max_concurrency: 4 } });
     await set.chat({}, { headers: { 'x-request-id': 'id-1' } }).end();

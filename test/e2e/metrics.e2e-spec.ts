@@ -17,7 +17,7 @@ async function until(
   return metrics;
 }
 
-describe('GET /metrics (spec 01 §9)', () => {
+describe('GET /metrics', () => {
   it('is the text format of Prometheus, without authentication', async () => {
     const { gateway } = await stage();
     const answer = await gateway.get('/metrics');

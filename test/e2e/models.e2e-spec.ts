@@ -11,7 +11,7 @@ interface Entry {
   created: number;
 }
 
-describe('GET /v1/models (spec 01 §1)', () => {
+describe('GET /v1/models', () => {
   it.each(['/v1/models', '/models', '/v1/models/', '//models'])(
     'lists the models in file order at %s',
     async (path) => {
@@ -77,7 +77,7 @@ describe('GET /v1/models (spec 01 §1)', () => {
   });
 });
 
-describe('GET /healthz and /readyz (spec 01 §1)', () => {
+describe('GET /healthz and /readyz', () => {
   it.each(['/healthz', '/readyz'])('%s answers 200', async (path) => {
     const { gateway } = await stage();
     expect((await supertest(gateway.server).get(path)).status).toBe(200);

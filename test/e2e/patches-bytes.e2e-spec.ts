@@ -10,7 +10,7 @@ async function sent(body: string, options: StageOptions = {}): Promise<string> {
   return a.last.text;
 }
 
-describe('what no rule touches reaches the provider unchanged (spec 01 §3)', () => {
+describe('what no rule touches reaches the provider unchanged', () => {
   it.each([
     ['integers beyond 2^53', '{"seed":12345678901234567890,"model":"m"}'],
     ['number forms', '{"a":1.0,"b":1e5,"c":-0,"d":1E+2,"model":"m","e":0.10}'],
@@ -53,7 +53,7 @@ describe('what no rule touches reaches the provider unchanged (spec 01 §3)', ()
   });
 });
 
-describe('patches (spec 01 §3)', () => {
+describe('patches', () => {
   it('merge provider, upstream, model in this order', async () => {
     const text = await sent('{"model":"m","o":{"client":1,"k":0}}', {
       provider: { patch: { o: { p: 1, k: 1 }, l: [1, 2] } },

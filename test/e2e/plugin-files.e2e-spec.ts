@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { ServiceProcess } from '../support/process.js';
 import { waitFor } from '../support/wait-for.js';
 
-describe('a plugin named in the file (spec 01 §2)', () => {
+describe('a plugin named in the file', () => {
   const AUDIT = fileURLToPath(new URL('../../dist/examples/plugins/audit.js', import.meta.url));
   const config = (plugins: object[]): object => ({
     server: { host: '127.0.0.1', port: 0 },

@@ -43,7 +43,7 @@ async function refusal(options: StageOptions): Promise<string> {
   return (error as Error).message;
 }
 
-describe('a plugin given to createApp (design: the plugin contract)', () => {
+describe('a plugin given to createApp', () => {
   it('is called at every hook, in order', async () => {
     const calls: string[] = [];
     const hooks: ExchangeInterceptor = {
@@ -171,7 +171,7 @@ describe('a plugin given to createApp (design: the plugin contract)', () => {
   });
 });
 
-describe('a plugin that throws (design: the plugin contract; spec 01 §4)', () => {
+describe('a plugin that throws', () => {
   const broken: [string, ExchangeInterceptor][] = [
     ['onRequest', { onRequest: bang }],
     ['onRequest', { onRequest: () => Promise.reject(new Error('BANG-TEXT')) }],
@@ -292,7 +292,7 @@ async function attemptResults(set: Stage): Promise<string[]> {
     .map(({ labels }) => labels['result'] ?? '');
 }
 
-describe('a plugin that breaks the contract (design: the plugin contract)', () => {
+describe('a plugin that breaks the contract', () => {
   const observers: [string, unknown][] = [
     ['nothing', undefined],
     ['a number', 5],
@@ -506,7 +506,7 @@ describe('a plugin that breaks the contract (design: the plugin contract)', () =
   });
 });
 
-describe('a plugin that waits (design: the plugin contract)', () => {
+describe('a plugin that waits', () => {
   it('in onAttempt is abandoned when the client leaves', async () => {
     const waiting = gate();
     const never = gate();
@@ -555,7 +555,7 @@ describe('a plugin that waits (design: the plugin contract)', () => {
   });
 });
 
-describe('wiring (design: the plugin contract)', () => {
+describe('wiring', () => {
   it('`disable` leaves a built-in or a plugin out', async () => {
     const seen: string[] = [];
     const set = await withHooks(

@@ -27,7 +27,7 @@ async function makeRest(set: Stage, script: Script = longRest): Promise<void> {
   await set.chat().end();
 }
 
-describe('background probing (spec 01 §5)', () => {
+describe('background probing', () => {
   it('brings an upstream back at once, and leaves the rest of the answer', async () => {
     const set = await stage({ upstream: fast });
     set.a.onProbe = async (_r, answer) => {

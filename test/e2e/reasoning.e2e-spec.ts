@@ -10,7 +10,7 @@ async function backfilled(messages: string, options: StageOptions = on): Promise
   return /"messages":(.*)\}$/s.exec(a.last.text)?.[1] ?? '';
 }
 
-describe('reasoning backfill (spec 01 §7)', () => {
+describe('reasoning backfill', () => {
   it.each([
     [
       'from reasoning',

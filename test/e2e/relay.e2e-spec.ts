@@ -8,7 +8,7 @@ import { gate, waitFor } from '../support/wait-for.js';
 const JSON_TYPE = { 'content-type': 'application/json' };
 const MIB = 1024 * 1024;
 
-describe('relaying a stream (spec 01 §8)', () => {
+describe('relaying a stream', () => {
   it('flushes each chunk at once, events whole or not', async () => {
     const set = await stage();
     const steps = ['data: {"a"', ':1}\n', '\n', ': comment\n\n', delta('x'), '\r\ndata: y\r\r', DONE];
@@ -243,7 +243,7 @@ describe('relaying a stream (spec 01 §8)', () => {
   });
 });
 
-describe('relaying a JSON answer (spec 01 §8)', () => {
+describe('relaying a JSON answer', () => {
   it('does not start before its body is complete', async () => {
     const set = await stage({ upstreams: 2 });
     const text = JSON.stringify(completion());
@@ -345,6 +345,26 @@ describe('relaying a JSON answer (spec 01 §8)', () => {
     set.a.next((_r, answer) => answer.json(202, completion()));
     expect((await set.chat().end()).status).toBe(202);
   });
+
+  it.each([
+    ['off', true],
+    ['split', true],
+    ['off', false],
+  ])(
+    'passes a whole stream whose last lines no blank line parts (think_tags %s, stream: %s)',
+    async (tags, streaming) => {
+      const set = await stage({ upstreams: 2, upstream: { think_tags: tags, backoff: 'PT1S' } });
+      const bytes = `${delta('a')}data: {"choices":[{"index":0,"delta":{"content":"b"}}]}\ndata: [DONE]\n`;
+      set.a.next((_r, answer) => answer.sse([bytes]));
+      const answer = await set.chat({ stream: streaming }).end();
+      expect([answer.status, answer.header('x-llm-proxy-upstream')]).toEqual([200, 'a']);
+      if (streaming) expect(answer.text).toBe(bytes);
+      else expect(answer.json).toMatchObject({ choices: [{ message: { content: 'ab' } }] });
+      const metrics = await set.gateway.metrics();
+      expect(metrics.sum('llm_proxy_upstream_fail_streak')).toBe(0);
+      expect(metrics.sum('llm_proxy_requests_total', { result: 'ok' })).toBe(1);
+    },
+  );
 
   it.each([
     ['nothing', ''],

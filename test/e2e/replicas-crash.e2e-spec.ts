@@ -9,7 +9,7 @@ const REPLICAS = 4;
 const REQUESTS = 15;
 const LEASE_AND_MORE_MS = 40_000;
 
-describeWithRedis('four replicas on one slot (spec 02 §11)', () => {
+describeWithRedis('four replicas on one slot', () => {
   it(
     'never run two at once: not under load, and not when one of them is killed in the middle of a stream',
     { timeout: 90_000 },

@@ -3,7 +3,7 @@ import { describeWithRedis } from '../support/redis-server.js';
 import { Fleet, hold } from '../support/replicas.js';
 import { waitFor } from '../support/wait-for.js';
 
-describeWithRedis('replicas without their Redis (spec 02 §11)', () => {
+describeWithRedis('replicas without their Redis', () => {
   it(
     'local: a slot stays with who held it, others count it as busy, and nothing overlaps when an empty Redis comes back',
     { timeout: 90_000 },

@@ -89,7 +89,7 @@ async function pair(start: (config: object) => Promise<Replica>, parts: Parts) {
   return { crowd, left, logged, provider, redis, send };
 }
 
-describeWithRedis('quotas that two processes count (spec 02 §4 and §11)', () => {
+describeWithRedis('quotas that two processes count', () => {
   it('let exactly three of eight at once in', async () => {
     const { crowd, left, provider, send } = await pair(aProcess, {
       upstream: requests(3),

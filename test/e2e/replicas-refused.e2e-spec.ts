@@ -3,7 +3,7 @@ import { describeWithRedis } from '../support/redis-server.js';
 import { Fleet, hold } from '../support/replicas.js';
 import { waitFor } from '../support/wait-for.js';
 
-describeWithRedis('replicas whose Redis answers and refuses (spec 02 §11)', () => {
+describeWithRedis('replicas whose Redis answers and refuses', () => {
   it('reject: as if it was gone, with the reason in the log, and back by itself', async () => {
     const fleet = await Fleet.start({ count: 1, onError: 'reject' });
     const { redis } = fleet;

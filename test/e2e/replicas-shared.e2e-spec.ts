@@ -26,7 +26,7 @@ async function pair(parts: { provider?: object; upstream?: object; model?: objec
   return { one, two, ask, provider, redis };
 }
 
-describeWithRedis('what replicas share (spec 02 §11)', () => {
+describeWithRedis('what replicas share', () => {
   it('streaks and rests: what failed at one rests at the other, and a success ends it for both', async () => {
     const { ask, one, provider, two } = await pair({ upstream: { backoff: 'PT1M', probe_interval: 'PT0S' } });
     provider.next((_request, answer) => answer.send(503, '{}'));

@@ -5,7 +5,7 @@ import { ServiceProcess } from '../support/process.js';
 import { ScriptedUpstream } from '../support/scripted-upstream.js';
 import { waitFor } from '../support/wait-for.js';
 
-describeWithRedis('replicas that must never share a slot (spec 02 §11)', () => {
+describeWithRedis('replicas that must never share a slot', () => {
   it(
     'strict: what runs is cut before its slot can be another one’s, and nothing new begins',
     { timeout: 60_000 },

@@ -13,7 +13,7 @@ async function sessionOf(set: Stage, messages: unknown, more: object = {}): Prom
   return set.a.last.header(NAME);
 }
 
-describe('the session header (spec 01 §6)', () => {
+describe('the session header', () => {
   it('is the same for a growing history and another for another', async () => {
     const set = await stage(withHeader);
     const history = [user('one')];

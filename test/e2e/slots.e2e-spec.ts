@@ -23,7 +23,7 @@ async function expectFree(set: Stage, id = 'a'): Promise<void> {
   expect((await set.chat().end()).status).toBe(200);
 }
 
-describe('slots (spec 01 §4)', () => {
+describe('slots', () => {
   it('overflow to the next upstream', async () => {
     const set = await stage({ upstreams: 2, ...one });
     const { holder, hold } = await occupied(set);
@@ -133,7 +133,7 @@ describe('slots (spec 01 §4)', () => {
   });
 });
 
-describe('a slot comes back exactly once (spec 01 §4)', () => {
+describe('a slot comes back exactly once', () => {
   const endings: [string, (set: Stage) => Promise<RawAnswer>][] = [
     ['a success', (set) => set.chat().end()],
     ['a stream', (set) => set.stream().end()],

@@ -87,7 +87,7 @@ describe('an answer that is nested too deeply to be read', () => {
   });
 });
 
-describe('think tags in a stream (spec 01 §7)', () => {
+describe('think tags in a stream', () => {
   const texts: [string, string, string][] = [
     ['<think>why</think>so', 'so', 'why'],
     ['a<think>b</think>c<think>d</think>e', 'ace', 'bd'],
@@ -340,7 +340,7 @@ describe('think tags in a stream (spec 01 §7)', () => {
   });
 });
 
-describe('think tags in a JSON answer (spec 01 §7)', () => {
+describe('think tags in a JSON answer', () => {
   it.each([
     [split, '<think>why</think>so', 'so', 'why'],
     [strip, '<think>why</think>so', 'so', undefined],

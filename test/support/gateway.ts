@@ -115,7 +115,7 @@ export class TestGateway {
     return this.lines.find(({ msg }) => msg.includes(text)) as LogLine;
   }
 
-  /** Every slot must come back once all clients are gone: the one rule that no outcome may break (spec 01 §4). */
+  /** Every slot must come back once all clients are gone: the one rule that no outcome may break. */
   async close(): Promise<void> {
     for (const connection of this.#connections) connection.close();
     try {

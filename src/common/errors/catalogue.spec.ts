@@ -28,6 +28,7 @@ const ALL: Record<string, GatewayError> = {
   pluginFailed: catalogue.pluginFailed(),
   internalError: catalogue.internalError(),
   upstreamErrorTooLarge: catalogue.upstreamErrorTooLarge(422),
+  upstreamErrorUnreadable: catalogue.upstreamErrorUnreadable(422),
   allUpstreams: catalogue.allUpstreams('busy', 1000, []),
   upstreamRefused: catalogue.upstreamRefused(400),
   queueRefused: catalogue.queueRefused('queue_full', 1000, []),
@@ -75,6 +76,7 @@ describe('the catalogue of errors', () => {
     ['stateUnavailable', 503, 'state_unavailable', null],
     ['pluginFailed', 500, 'plugin_failed', null],
     ['upstreamErrorTooLarge', 422, 'upstream_error_too_large', null],
+    ['upstreamErrorUnreadable', 422, 'upstream_error_unreadable', null],
   ] as const)('%s is a %i %s', (name, status, code, param) => {
     expect(ALL[name]).toMatchObject({ status, code, param });
   });

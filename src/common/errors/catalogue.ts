@@ -229,11 +229,19 @@ export const upstreamErrorTooLarge = (status: number): GatewayError =>
     message: 'The provider refused the request with an answer too large to pass on.',
   });
 
+export const upstreamErrorUnreadable = (status: number): GatewayError =>
+  new GatewayError({
+    status,
+    code: 'upstream_error_unreadable',
+    type: 'upstream_error',
+    message: 'The provider refused the request with an answer in a content coding that cannot be read.',
+  });
+
 export type Refusal = 'busy' | 'cooling' | 'failed' | 'quota';
 
 const RETRY_AFTER_MS_LIMIT = 60_000;
 
-/** The 503s of spec 01 §5, and the 429 for quotas. `retryMs` is the time until the first upstream is back; Infinity = none comes back by itself. */
+/** The 503s where no upstream is left, and the 429 for quotas. `retryMs` is the time until the first upstream is back; Infinity = none comes back by itself. */
 export function allUpstreams(refusal: Refusal, retryMs: number, attempts: readonly object[]): GatewayError {
   if (refusal === 'quota')
     return quotaExhausted('all upstreams have used up their quotas', retryMs, { attempts });
@@ -316,5 +324,5 @@ function retryHeaders(retryMs: number): Readonly<Record<string, string>> {
   };
 }
 
-/** What says in band that a stream of chat completions broke (spec 01 §8). */
+/** What says in band that a stream of chat completions broke. */
 export const STREAM_INTERRUPTED = streamInterrupted('upstream');

@@ -43,7 +43,7 @@ const CAUSES: Readonly<Record<BreakCause, string>> = {
 /** One code for all of them: it says what the client has, not whose fault it is. */
 const CODE = 'upstream_stream_interrupted';
 
-/** The one event that says in band that a stream broke (spec 01 §8, 03 §6). */
+/** The one event that says in band that a stream broke. */
 export function interruptionEvent(
   form: ErrorForm,
   requestId: string,

@@ -4,7 +4,7 @@ export const COVERED = ['content', 'name', 'role', 'tool_call_id', 'tool_calls']
 export const MOVED = 'cache_control';
 
 /**
- * The canonical text of one message (spec 01 §6): covered fields only, keys sorted. Two spellings of one message give
+ * The canonical text of one message: covered fields only, keys sorted. Two spellings of one message give
  * one text. Bytes that are no JSON object stand for themselves.
  */
 export function canonOf(raw: Buffer): string {

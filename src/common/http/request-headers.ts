@@ -1,5 +1,5 @@
 /**
- * Client headers that never reach a provider (spec 01 §3): credentials, what belongs to this hop,
+ * Client headers that never reach a provider: credentials, what belongs to this hop,
  * what tells of the client's network, and what this proxy sets itself.
  */
 const DROPPED = new Set([

@@ -1,6 +1,6 @@
 import { connectionTokens } from './request-headers.js';
 
-/** A provider's response headers that never reach a client (spec 01 §8). */
+/** A provider's response headers that never reach a client. */
 const DROPPED = new Set([
   'connection',
   'keep-alive',
@@ -13,7 +13,6 @@ const DROPPED = new Set([
   'upgrade',
   'set-cookie',
   'server',
-  'date',
 ]);
 
 export type UpstreamHeaders = Readonly<Record<string, string | string[] | undefined>>;
@@ -82,7 +81,7 @@ export function contentCoding(headers: UpstreamHeaders): string | null {
   return value === undefined || value === '' || value === 'identity' ? null : value;
 }
 
-/** An id as a header value: as it is where visible ASCII without `%`, else percent-encoded (spec 01 §8). */
+/** An id as a header value: as it is where visible ASCII without `%`, else percent-encoded. */
 export function headerSafeId(id: string): string {
   for (let i = 0; i < id.length; i++) {
     const code = id.charCodeAt(i);

@@ -4,7 +4,7 @@ import { StreamLimitError } from './stream-limit.js';
 
 export const EVENT_LIMIT_BYTES = 16 * 1024 * 1024;
 
-/** One event is larger than what may be held in memory (spec 01 §8): the stream counts as broken. */
+/** One event is larger than what may be held in memory: the stream counts as broken. */
 export class SseEventTooLargeError extends StreamLimitError {
   constructor(readonly limitBytes: number) {
     super('an event of the stream is too large', `an event of the stream is larger than ${limitBytes} bytes`);

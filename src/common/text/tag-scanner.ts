@@ -11,7 +11,7 @@ const CLOSE = '</think>';
  * Splits a text that arrives in pieces into what stands inside and what stands outside `<think>…</think>`.
  * Owns the state of one text, lives as long as it, never drops a character other than the tags themselves.
  * Only the tag that means something in the present state is looked for: a stray `</think>` outside and a `<think>`
- * inside are text (spec 01 §7).
+ * inside are text.
  */
 export class TagScanner {
   #inside = false;

@@ -13,7 +13,7 @@ const FACTORS = [365 * DAY, 30 * DAY, 7 * DAY, DAY, HOUR, MINUTE, SECOND, 1] as 
 const MAX_LENGTH = 64;
 
 /**
- * Milliseconds of an ISO-8601 duration, extended by `MS` (spec 01 §2): a year counts 365 days, a month 30, `M` before
+ * Milliseconds of an ISO-8601 duration, extended by `MS`: a year counts 365 days, a month 30, `M` before
  * `T` is months and minutes after it. A fraction may stand on the smallest unit written. Null for anything else:
  * negative, empty, lower case, units twice or out of order, beyond 2^53 ms.
  */

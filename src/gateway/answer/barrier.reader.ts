@@ -11,7 +11,7 @@ const HOLD_LIMIT_BYTES = 64 * 1024;
 
 /**
  * Holds the beginning of an event stream until it means something, so that everything before can still fail over
- * (spec 02 §8); then hands it on, byte for byte, to the reader for it. Lives as long as the answer. An error before
+ *; then hands it on, byte for byte, to the reader for it. Lives as long as the answer. An error before
  * that is a failure.
  */
 export class BarrierReader implements AnswerReader {

@@ -20,6 +20,7 @@ import { JsonAnswerReader } from './json-answer.reader.js';
 import { type AnswerKind, SniffingReader } from './sniffing.reader.js';
 import { PipeAnswerReader } from './pipe-answer.reader.js';
 import { meaningIn } from './event-meaning.js';
+import { nothingMasked } from '../secret-mask.js';
 import { failureOf } from './protocol-failure.js';
 import { StreamAnswerReader } from './stream-answer.reader.js';
 import { StreamForm } from './stream-form.js';
@@ -41,7 +42,7 @@ export interface ReaderOptions {
   readonly classify: Classify | null;
 }
 
-/** The table of spec 01 §5, by status and kind of answer. */
+/** Which reader an answer gets, by its status and kind. */
 export function chooseReader(host: AnswerHost, options: ReaderOptions): AnswerReader {
   const { status } = host;
   if (hasForeignTransferCoding(host.headers)) {
@@ -58,11 +59,12 @@ export function chooseReader(host: AnswerHost, options: ReaderOptions): AnswerRe
     if (options.continuation?.answer.begun === true)
       return new FailedAnswerReader(host, failure(host, '4xx', options));
     const { maskBytes, operation, requestId } = options;
-    return decoded(
-      host,
-      true,
-      (isDecoded) => new ClientErrorReader(host, maskBytes, isDecoded, operation.form, requestId),
-    );
+    const reader = (isDecoded: boolean, unreadable = false) =>
+      new ClientErrorReader(host, maskBytes, isDecoded, operation.form, requestId, unreadable);
+    const coding = contentCoding(host.headers);
+    // A 4xx speaks of the request, whatever nobody can read in it.
+    if (coding !== null && !canDecode(coding)) return reader(false, maskBytes !== nothingMasked);
+    return decoded(host, true, reader);
   }
   return successReader(host, options);
 }

@@ -1,5 +1,6 @@
 import { errorBody, type ErrorForm } from '../../common/errors/error-form.js';
-import { upstreamErrorTooLarge } from '../../common/errors/catalogue.js';
+import { upstreamErrorTooLarge, upstreamErrorUnreadable } from '../../common/errors/catalogue.js';
+import type { GatewayError } from '../../common/errors/gateway-error.js';
 import type { AttemptFailure } from '../../contracts/exchange.js';
 import type { AnswerHost, AnswerReader } from './answer-reader.js';
 
@@ -19,6 +20,8 @@ export class ClientErrorReader implements AnswerReader {
     /** For what is said in place of an answer that is too large. */
     private readonly form: ErrorForm = 'openai',
     private readonly requestId = '',
+    /** In a coding that nobody can read our keys could not be masked. */
+    private readonly unreadable = false,
   ) {}
 
   data(chunk: Buffer): boolean {
@@ -29,15 +32,16 @@ export class ClientErrorReader implements AnswerReader {
       return true;
     }
     this.#parts = [];
-    const body = Buffer.from(
-      JSON.stringify(errorBody(upstreamErrorTooLarge(this.host.status), this.form, this.requestId)),
-    );
-    this.#send(body, true, 'application/json; charset=utf-8');
+    this.#replace(upstreamErrorTooLarge(this.host.status));
     return true;
   }
 
   end(): void {
     if (this.#over) return;
+    if (this.unreadable) {
+      this.#replace(upstreamErrorUnreadable(this.host.status));
+      return;
+    }
     const body = Buffer.concat(this.#parts);
     const masked = this.mask(body);
     this.#send(masked, this.decoded || masked !== body);
@@ -45,6 +49,11 @@ export class ClientErrorReader implements AnswerReader {
 
   broken(failure: AttemptFailure): void {
     if (!this.#over) this.host.fail(failure);
+  }
+
+  #replace(error: GatewayError): void {
+    const body = Buffer.from(JSON.stringify(errorBody(error, this.form, this.requestId)));
+    this.#send(body, true, 'application/json; charset=utf-8');
   }
 
   #send(body: Buffer, bodyChanged: boolean, contentType?: string): void {

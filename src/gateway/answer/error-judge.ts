@@ -1,5 +1,6 @@
 import { errorBody } from '../../common/errors/error-form.js';
-import { upstreamErrorTooLarge } from '../../common/errors/catalogue.js';
+import { upstreamErrorTooLarge, upstreamErrorUnreadable } from '../../common/errors/catalogue.js';
+import type { GatewayError } from '../../common/errors/gateway-error.js';
 import { rateLimitRestMs } from '../../common/http/rate-limit-rest.js';
 import { headerValue } from '../../common/http/response-headers.js';
 import { retryAfterMs } from '../../common/http/retry-after.js';
@@ -7,6 +8,7 @@ import type { Operation } from '../../contracts/operation.js';
 import type { ErrorClass, FailedAnswer } from '../../contracts/error-class.js';
 import type { AttemptFailure, AttemptResult } from '../../contracts/exchange.js';
 import type { Classification } from '../../upstreams/failures/classify.js';
+import { nothingMasked } from '../secret-mask.js';
 import type { AnswerHost } from './answer-reader.js';
 import type { PassableAnswer } from './passable-answer.js';
 
@@ -51,21 +53,13 @@ export class ErrorJudge {
       this.host.fail(this.#failure(found, resultOf(status), `returned ${status}`));
       return;
     }
-    if (coding === 'unknown') {
-      // Trap: our keys could not be masked in it.
-      this.host.fail({ result: 'net_err', status, reason: 'answer with an unknown content coding' });
-      return;
-    }
     const failure: AttemptFailure = {
       result: resultOf(status),
       status,
       class: found.class,
       reason: `returned ${status}`,
     };
-    this.host.fail(
-      failure,
-      complete ? this.#passable(status, body, coding === 'decoded') : tooLarge(status, this.options),
-    );
+    this.host.fail(failure, this.#passed({ body, complete, coding }));
   }
 
   /** An error object inside a 2xx, as JSON. */
@@ -106,6 +100,15 @@ export class ErrorJudge {
     return { result, status, class: name, reason, ...(wanted === undefined ? {} : { retryAfterMs: wanted }) };
   }
 
+  #passed({ body, complete, coding }: ErrorBody): PassableAnswer {
+    const { status } = this.host;
+    // Trap: our keys could not be masked in it.
+    if (coding === 'unknown' && this.options.maskBytes !== nothingMasked)
+      return replaced(upstreamErrorUnreadable(status), this.options);
+    if (!complete) return replaced(upstreamErrorTooLarge(status), this.options);
+    return this.#passable(status, body, coding === 'decoded');
+  }
+
   #passable(status: number, body: Buffer, decoded: boolean): PassableAnswer {
     const masked = this.options.maskBytes(body);
     const bodyChanged = decoded || masked !== body;
@@ -118,12 +121,11 @@ function isPassable(name: ErrorClass): boolean {
   return name === 'bad_request' || name === 'context_length';
 }
 
-function tooLarge(status: number, { operation, requestId }: JudgeOptions): PassableAnswer {
-  const error = upstreamErrorTooLarge(status);
+function replaced(error: GatewayError, { operation, requestId }: JudgeOptions): PassableAnswer {
   const body = Buffer.from(JSON.stringify(errorBody(error, operation.form, requestId)));
   const contentType = 'application/json; charset=utf-8';
   return {
-    status,
+    status: error.status,
     body,
     options: { kind: 'other', bodyChanged: true, contentLength: body.length, contentType },
   };

@@ -8,7 +8,7 @@ const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf] as const;
 /** White space beyond this is no answer. */
 const HOLD_LIMIT_BYTES = 64 * 1024;
 
-/** Told by the first byte that is not white space, for an answer without a content type (spec 01 §5). */
+/** Told by the first byte that is not white space, for an answer without a content type. */
 export function kindByFirstByte(byte: number): AnswerKind {
   const character = String.fromCharCode(byte);
   if ('{["-0123456789tfn'.includes(character)) return 'json';

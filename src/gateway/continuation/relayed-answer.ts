@@ -24,7 +24,7 @@ export interface Suspension {
 
 /**
  * What the client has of one streamed answer, from whichever upstreams it came: enough for another one to go on where
- * the last one broke off (spec 02 §8). Lives as long as the exchange; never sends anything itself.
+ * the last one broke off. Lives as long as the exchange; never sends anything itself.
  */
 export class RelayedAnswer {
   /** The head was sent: from here the client is told everything in band. */

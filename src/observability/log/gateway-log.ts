@@ -29,7 +29,7 @@ export function shownTarget(model: string, upstream: string, provider: string, k
 }
 
 /**
- * The lines of the gateway, in the fixed words of spec 01 §9; the same facts stand as fields. Never sees a prompt, an
+ * The lines of the gateway, in fixed words; the same facts stand as fields. Never sees a prompt, an
  * answer, a header or a key. Every id and name has gone through `printable`, so that no text of a
  * client forges a line.
  */

@@ -59,7 +59,7 @@ function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isFinite(value) && value > 0;
 }
 
-/** All metrics of the gateway (spec 01 §9). One instance for a registry, as long as the service lives. */
+/** All metrics of the gateway. One instance for a registry, as long as the service lives. */
 export class GatewayMetrics {
   readonly #requests: CounterFamily;
   readonly #probes: CounterFamily;

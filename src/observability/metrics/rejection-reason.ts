@@ -1,6 +1,6 @@
 import type { GatewayError } from '../../common/errors/gateway-error.js';
 
-/** Label of `llm_proxy_rejected_total` (spec 01 §9). */
+/** Label of `llm_proxy_rejected_total`. */
 export type RejectionReason =
   | 'busy'
   | 'cooling'
