@@ -180,7 +180,7 @@ export class AttemptRun implements AnswerListener, AnswerHost, TimerOwner {
         this.#timedOut('timeout', `no first byte within ${firstByteTimeoutMs}ms`);
         break;
       case 'first_token':
-        // Spec 02 §8: the last candidate is never cut, so who is to take over is claimed first.
+        // The last candidate is never cut, so who is to take over is claimed first.
         if (this.relief?.take(() => this.#reliefFound()) === true)
           this.#timedOut('timeout', `no first token within ${firstTokenTimeoutMs}ms`);
         else this.#timers.postponeFirstToken();

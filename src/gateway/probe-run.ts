@@ -1,3 +1,4 @@
+import { ChunkList } from '../common/bytes/chunk-list.js';
 import { JsonDocument } from '../common/json/json-document.js';
 import type { UpstreamHeaders } from '../common/http/response-headers.js';
 import { type AnswerListener, UpstreamCall, type UpstreamRequest } from '../upstreams/upstream-call.js';
@@ -15,8 +16,7 @@ const JSON_LIMIT_BYTES = 1024 * 1024;
 export class ProbeRun implements AnswerListener {
   #call: UpstreamCall | null = null;
   #kind: AnswerKind | null = null;
-  #parts: Buffer[] = [];
-  #bytes = 0;
+  readonly #held = new ChunkList();
   #verdict: boolean | null = null;
   #over = false;
   #resolve: (alive: boolean) => void = () => {};
@@ -60,15 +60,14 @@ export class ProbeRun implements AnswerListener {
       this.#judge(true);
       return true;
     }
-    this.#parts.push(chunk);
-    this.#bytes += chunk.length;
-    if (this.#kind === null) this.#sniff();
-    if (this.#bytes > JSON_LIMIT_BYTES) this.#judge(true);
+    this.#held.push(chunk);
+    if (this.#kind === null) this.#sniff(chunk);
+    if (this.#held.length > JSON_LIMIT_BYTES) this.#judge(true);
     return true;
   }
 
   onEnd(): void {
-    const document = JsonDocument.tryParse(this.#parts);
+    const document = JsonDocument.tryParse(this.#held.chunks);
     this.#judge(document !== undefined && !isErrorAnswer(document));
   }
 
@@ -76,8 +75,8 @@ export class ProbeRun implements AnswerListener {
     this.#judge(false);
   }
 
-  #sniff(): void {
-    const byte = Buffer.concat(this.#parts).find((code) => code > 0x20);
+  #sniff(chunk: Buffer): void {
+    const byte = chunk.find((code) => code > 0x20);
     if (byte === undefined) return;
     this.#kind = kindByFirstByte(byte);
     if (this.#kind !== 'json') this.#judge(this.#kind === 'sse');

@@ -1,3 +1,4 @@
+import { ChunkList } from '../common/bytes/chunk-list.js';
 import { missingModel } from '../common/errors/catalogue.js';
 import { JsonDocument } from '../common/json/json-document.js';
 import { JsonIndexer } from '../common/json/json-indexer.js';
@@ -31,17 +32,17 @@ export class JsonBody implements BodyParts {
 
 /** A form, joined once it is whole. */
 export class FormBody implements BodyParts {
-  #parts: Buffer[] = [];
+  readonly #held = new ChunkList();
 
   constructor(private readonly contentType: string) {}
 
   push(chunk: Buffer): void {
-    this.#parts.push(chunk);
+    this.#held.push(chunk);
   }
 
   end(): RequestBody {
-    const bytes = Buffer.concat(this.#parts);
-    this.#parts = [];
+    const bytes = this.#held.concat();
+    this.#held.take();
     const form = parsed(bytes, this.contentType);
     return { document: JsonDocument.parse(Buffer.from(JSON.stringify({ model: form.model }))), form };
   }

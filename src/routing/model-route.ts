@@ -83,7 +83,7 @@ export class ModelRoute {
   }
 }
 
-/** Spec 04: the same protocol, and the capability; null where an upstream has both, else what it lacks. */
+/** The same protocol, and the capability; null where an upstream has both, else what it lacks. */
 export function lacks(
   { protocols, serves }: UpstreamConfig,
   { protocol, capability }: Operation,

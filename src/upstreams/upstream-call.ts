@@ -173,7 +173,7 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
     });
   }
 
-  /** Spec 01 §5: neither an attempt nor a failure. */
+  /** Neither an attempt nor a failure. */
   #retryOnFreshSocket(): void {
     this.#retried = true;
     this.#reused = false;

@@ -1,3 +1,4 @@
+import { SmallPieces } from '../bytes/small-pieces.js';
 import { BACKSLASH, QUOTE } from './json-bytes.js';
 
 /** Longer strings are decoded by `JSON.parse` at once instead of being looked through here. */
@@ -7,13 +8,14 @@ const NO_STARTS: number[] = [];
 
 /**
  * Bytes that stand in several buffers one after the other, addressed as if they were one. Owns the list, never the
- * bytes: it neither joins nor copies, except for a slice that spans buffers. Grows by `append` while a body arrives.
+ * bytes: it copies only small ones, which it joins, and a slice that spans buffers. Grows by `append` while a body arrives.
  */
 export class ByteSource {
   length = 0;
   // Trap: an array that grows from nothing by `push` has room for seventeen at once; nearly all bodies come in one piece.
   #buffers: Buffer[] = NO_BUFFERS;
   #starts: number[] = NO_STARTS;
+  #pieces: SmallPieces | null = null;
 
   static of(buffers: Buffer | readonly Buffer[]): ByteSource {
     const source = new ByteSource();
@@ -28,8 +30,12 @@ export class ByteSource {
       this.#buffers = [buffer];
       this.#starts = [0];
     } else {
-      this.#buffers.push(buffer);
-      this.#starts.push(this.length);
+      const last = this.#buffers.length - 1;
+      const joined = (this.#pieces ??= new SmallPieces()).join(this.#buffers[last] as Buffer, buffer);
+      if (joined === null) {
+        this.#buffers.push(buffer);
+        this.#starts.push(this.length);
+      } else this.#buffers[last] = joined;
     }
     this.length += buffer.length;
   }

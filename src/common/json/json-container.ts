@@ -133,6 +133,22 @@ export abstract class JsonContainer {
     this.#touch();
   }
 
+  /** As `write(slot, null)` of each, ascending. All at once: a client may write one key a million times. */
+  protected remove(slots: readonly number[]): void {
+    const old = this.#edits;
+    const edits: Edit[] = [];
+    let at = 0;
+    for (const slot of slots) {
+      for (; at < old.length && (old[at] as Edit).slot < slot; at++) edits.push(old[at] as Edit);
+      const replaced = old[at]?.slot === slot ? old[at++] : undefined;
+      if (replaced?.view != null) replaced.view.parent = null;
+      edits.push({ slot, bytes: null, view: null });
+    }
+    for (; at < old.length; at++) edits.push(old[at] as Edit);
+    this.#edits = edits;
+    this.#touch();
+  }
+
   protected encode(value: unknown): Buffer | null {
     return encodeJson(value) ?? null;
   }

@@ -184,6 +184,18 @@ describe('JsonDocument', () => {
     expect(text(parse('\ufeff {"a":1.0}\n'))).toBe(' {"a":1.0}\n');
   });
 
+  it('rewrites a key that stands half a million times in one pass, with the edits of other keys beside it', () => {
+    const twins = '"a":1,'.repeat(250_000);
+    const document = JsonDocument.parse(Buffer.from(`{"x":0,${twins}"b":{"c":2},${twins}"y":0}`));
+    document.set('y', 9);
+    document.object('b')?.set('c', 3);
+    document.set('a', 5);
+    expect(document.toBuffer().toString()).toBe('{"x":0,"b":{"c":3},"a":5,"y":9}');
+    document.set('a', 6);
+    document.delete('b');
+    expect(document.fork().toBuffer().toString()).toBe('{"x":0,"a":6,"y":9}');
+  });
+
   it('leaves duplicates alone until their key is rewritten', () => {
     const before = '{"a":{"x":1},"b":1,"a":{"x":2,"x":3}}';
     const document = parse(before);

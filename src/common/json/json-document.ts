@@ -186,7 +186,11 @@ export class JsonDocument extends JsonContainer {
 
   #dropTwins(key: string, slot: number): void {
     if (slot >= this.index.count) return;
-    for (let twin = slot; (twin = this.index.findLast(key, twin)) !== -1;) this.write(twin, null);
+    let twin = this.index.findLast(key, slot);
+    if (twin === -1) return;
+    const twins: number[] = [];
+    for (; twin !== -1; twin = this.index.findLast(key, twin)) twins.push(twin);
+    this.remove(twins.reverse());
   }
 }
 

@@ -1,3 +1,4 @@
+import { ChunkList } from '../bytes/chunk-list.js';
 import { SseEvent } from './sse-event.js';
 import { SseFraming } from './sse-framing.js';
 import { StreamLimitError } from './stream-limit.js';
@@ -21,8 +22,7 @@ export class SseDecoder {
   readonly #framing = new SseFraming();
   readonly #limitBytes: number;
   readonly #skipOversize: boolean;
-  #parts: Buffer[] = [];
-  #pending = 0;
+  readonly #parts = new ChunkList();
   #skipping = false;
 
   /** With `oversize: 'skip'` an event beyond the limit is left out instead of ending the stream. */
@@ -33,17 +33,17 @@ export class SseDecoder {
 
   /** Bytes that wait for the end of their event. */
   get pending(): number {
-    return this.#pending;
+    return this.#parts.length;
   }
 
   /** What came so far of the event whose blank line has not. */
   get open(): SseEvent | undefined {
-    return this.#pending === 0 ? undefined : new SseEvent(Buffer.concat(this.#parts, this.#pending));
+    return this.pending === 0 ? undefined : new SseEvent(this.#parts.concat());
   }
 
   /** Between two events: nothing waits, not even a skipped one. */
   get idle(): boolean {
-    return this.#pending === 0 && !this.#skipping;
+    return this.pending === 0 && !this.#skipping;
   }
 
   /** @throws SseEventTooLargeError when the open event grows beyond the limit; the decoder is useless then. */
@@ -72,27 +72,19 @@ export class SseDecoder {
 
   #keep(part: Buffer): void {
     if (this.#skipping) return;
-    this.#pending += part.length;
     this.#parts.push(part);
-    if (this.#pending <= this.#limitBytes) return;
+    if (this.pending <= this.#limitBytes) return;
     if (!this.#skipOversize) throw new SseEventTooLargeError(this.#limitBytes);
-    this.#drop();
+    this.#parts.take();
     this.#skipping = true;
   }
 
   #emit(onEvent: (event: SseEvent) => void): void {
-    const parts = this.#parts;
-    const first = parts[0];
     this.#skipping = false;
-    if (first === undefined) return;
-    const raw = parts.length === 1 ? first : Buffer.concat(parts, this.#pending);
-    this.#drop();
+    if (this.pending === 0) return;
+    const raw = this.#parts.concat();
+    this.#parts.take();
     onEvent(new SseEvent(raw));
-  }
-
-  #drop(): void {
-    this.#parts = [];
-    this.#pending = 0;
   }
 }
 

@@ -1,3 +1,4 @@
+import { ChunkList } from '../../common/bytes/chunk-list.js';
 import { CUT_IN_EVENT, isCut } from '../../common/sse/open-event.js';
 import { SseDecoder, SseEventTooLargeError } from '../../common/sse/sse-decoder.js';
 import type { SseEvent } from '../../common/sse/sse-event.js';
@@ -10,13 +11,11 @@ import { isErrorEvent, MEANINGFUL, meaningOf } from './chunk-meaning.js';
 const HOLD_LIMIT_BYTES = 64 * 1024;
 
 /**
- * Holds the beginning of an event stream until it means something, so that everything before can still fail over
- *; then hands it on, byte for byte, to the reader for it. Lives as long as the answer. An error before
+ * Holds the beginning of an event stream until it means something, so that everything before can still fail over; then hands it on, byte for byte, to the reader for it. Lives as long as the answer. An error before
  * that is a failure.
  */
 export class BarrierReader implements AnswerReader {
-  #held: Buffer[] = [];
-  #bytes = 0;
+  readonly #held = new ChunkList();
   #decoder: SseDecoder | null = new SseDecoder(HOLD_LIMIT_BYTES);
   #verdict: 'wait' | 'open' | 'error' = 'wait';
   #error: SseEvent | null = null;
@@ -35,10 +34,9 @@ export class BarrierReader implements AnswerReader {
     if (this.#reader !== null) return this.#reader.data(chunk);
     if (this.#over) return true;
     this.#held.push(chunk);
-    this.#bytes += chunk.length;
     this.#look(chunk);
     if (this.#failed()) return true;
-    return this.#verdict === 'open' || this.#bytes > HOLD_LIMIT_BYTES ? this.#handOn() : true;
+    return this.#verdict === 'open' || this.#held.length > HOLD_LIMIT_BYTES ? this.#handOn() : true;
   }
 
   end(): void {
@@ -65,7 +63,7 @@ export class BarrierReader implements AnswerReader {
 
   stop(): void {
     this.#over = true;
-    this.#held = [];
+    this.#held.take();
     this.#reader?.stop?.();
   }
 
@@ -97,10 +95,8 @@ export class BarrierReader implements AnswerReader {
     this.#decoder = null;
     const reader = this.open();
     this.#reader = reader;
-    const held = this.#held;
-    this.#held = [];
     let more = true;
-    for (const chunk of held) more = reader.data(chunk);
+    for (const chunk of this.#held.take()) more = reader.data(chunk);
     return more;
   }
 

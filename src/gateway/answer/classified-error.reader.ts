@@ -1,3 +1,4 @@
+import { ChunkList } from '../../common/bytes/chunk-list.js';
 import type { AttemptFailure } from '../../contracts/exchange.js';
 import type { AnswerHost, AnswerReader } from './answer-reader.js';
 import type { BodyCoding, ErrorJudge } from './error-judge.js';
@@ -10,8 +11,7 @@ const DRAIN_LIMIT_MS = 500;
 
 /** Reads an answer with an error status so far that its class can be told, then leaves it to the judge. */
 export class ClassifiedErrorReader implements AnswerReader {
-  #parts: Buffer[] = [];
-  #bytes = 0;
+  readonly #held = new ChunkList();
   #over = false;
   readonly #limitBytes: number;
   readonly #timer: NodeJS.Timeout | null = null;
@@ -29,9 +29,8 @@ export class ClassifiedErrorReader implements AnswerReader {
 
   data(chunk: Buffer): boolean {
     if (this.#over) return true;
-    this.#bytes += chunk.length;
-    this.#parts.push(chunk);
-    if (this.#bytes > this.#limitBytes) this.#finish(false);
+    this.#held.push(chunk);
+    if (this.#held.length > this.#limitBytes) this.#finish(false);
     return true;
   }
 
@@ -49,13 +48,13 @@ export class ClassifiedErrorReader implements AnswerReader {
 
   stop(): void {
     this.#over = true;
-    this.#parts = [];
+    this.#held.take();
     if (this.#timer !== null) clearTimeout(this.#timer);
   }
 
   #finish(complete: boolean): void {
     if (this.#over) return;
-    const body = Buffer.concat(this.#parts);
+    const body = this.#held.concat();
     this.stop();
     this.judge.judge({ body, complete, coding: this.coding });
   }

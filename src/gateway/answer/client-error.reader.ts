@@ -1,3 +1,4 @@
+import { ChunkList } from '../../common/bytes/chunk-list.js';
 import { errorBody, type ErrorForm } from '../../common/errors/error-form.js';
 import { upstreamErrorTooLarge, upstreamErrorUnreadable } from '../../common/errors/catalogue.js';
 import type { GatewayError } from '../../common/errors/gateway-error.js';
@@ -8,8 +9,7 @@ const LIMIT_BYTES = 1024 * 1024;
 
 /** A 4xx that passes to the client: read whole, our keys masked in it, sent with its status and headers. */
 export class ClientErrorReader implements AnswerReader {
-  #parts: Buffer[] = [];
-  #bytes = 0;
+  readonly #held = new ChunkList();
   #over = false;
 
   constructor(
@@ -26,12 +26,9 @@ export class ClientErrorReader implements AnswerReader {
 
   data(chunk: Buffer): boolean {
     if (this.#over) return true;
-    this.#bytes += chunk.length;
-    if (this.#bytes <= LIMIT_BYTES) {
-      this.#parts.push(chunk);
-      return true;
-    }
-    this.#parts = [];
+    this.#held.push(chunk);
+    if (this.#held.length <= LIMIT_BYTES) return true;
+    this.#held.take();
     this.#replace(upstreamErrorTooLarge(this.host.status));
     return true;
   }
@@ -42,7 +39,7 @@ export class ClientErrorReader implements AnswerReader {
       this.#replace(upstreamErrorUnreadable(this.host.status));
       return;
     }
-    const body = Buffer.concat(this.#parts);
+    const body = this.#held.concat();
     const masked = this.mask(body);
     this.#send(masked, this.decoded || masked !== body);
   }

@@ -1,3 +1,4 @@
+import { ChunkList } from '../../common/bytes/chunk-list.js';
 import { endsWithConnection } from '../../common/http/response-headers.js';
 import { JsonDocument } from '../../common/json/json-document.js';
 import { JsonEnd } from '../../common/json/json-end.js';
@@ -27,8 +28,7 @@ export interface JsonAnswerOptions {
 
 /** A JSON answer: held until complete, inspected, transformed where asked, sent with its length. */
 export class JsonAnswerReader implements AnswerReader {
-  #parts: Buffer[] = [];
-  #bytes = 0;
+  readonly #held = new ChunkList();
   #piping = false;
   /** Some providers send white space while they think. */
   #blank = true;
@@ -55,12 +55,11 @@ export class JsonAnswerReader implements AnswerReader {
       this.#blank = false;
       this.host.tokenSeen();
     }
-    this.#parts.push(chunk);
-    this.#bytes += chunk.length;
-    if (this.#bytes <= HOLD_LIMIT_BYTES) return true;
+    this.#held.push(chunk);
+    if (this.#held.length <= HOLD_LIMIT_BYTES) return true;
     if (!this.#mustRead) return this.#pipe();
-    if (this.#bytes > READ_LIMIT_BYTES) {
-      this.#parts = [];
+    if (this.#held.length > READ_LIMIT_BYTES) {
+      this.#held.take();
       this.#over = true;
       this.host.fail({ result: 'net_err', status: this.host.status, reason: 'answer larger than 64 MiB' });
     }
@@ -74,7 +73,7 @@ export class JsonAnswerReader implements AnswerReader {
     } else if (this.options.inspected) {
       this.#inspect();
     } else {
-      this.#send(this.#parts, this.options.decoded);
+      this.#send(this.#held.chunks, this.options.decoded);
     }
   }
 
@@ -100,31 +99,30 @@ export class JsonAnswerReader implements AnswerReader {
     this.#piping = true;
     if (this.options.inspected && endsWithConnection(this.host.headers)) {
       this.#jsonEnd = new JsonEnd();
-      for (const part of this.#parts) this.#jsonEnd.push(part);
+      for (const part of this.#held.chunks) this.#jsonEnd.push(part);
     }
     this.#commit(this.options.decoded, undefined);
-    const parts = this.#parts;
-    this.#parts = [];
+    const parts = this.#held.take();
     if (this.options.inspected) for (const part of parts) this.host.piece(part);
     return this.host.sink.write(parts);
   }
 
   #inspect(): void {
-    const document = documentOf(this.#parts);
+    const document = documentOf(this.#held.chunks);
     if (document === 'beyond us') {
-      for (const part of this.#parts) this.host.piece(part);
-      this.#send(this.#parts, this.options.decoded);
+      for (const part of this.#held.chunks) this.host.piece(part);
+      this.#send(this.#held.chunks, this.options.decoded);
       return;
     }
     if (document === undefined) {
-      if (isJson(this.#parts)) this.#send(this.#parts, this.options.decoded);
+      if (isJson(this.#held.chunks)) this.#send(this.#held.chunks, this.options.decoded);
       else
         this.host.fail({ result: 'net_err', status: this.host.status, reason: 'answer is no complete JSON' });
       return;
     }
     if (isErrorAnswer(document) || this.options.isFailure?.(document) === true) {
       const { judge } = this.options;
-      if (judge !== null) judge.inside(Buffer.concat(this.#parts));
+      if (judge !== null) judge.inside(this.#held.concat());
       else this.host.fail({ result: '5xx', status: this.host.status, reason: 'returned an error object' });
       return;
     }
@@ -136,7 +134,7 @@ export class JsonAnswerReader implements AnswerReader {
       return;
     }
     const changed = this.host.transforming;
-    this.#send(changed ? document.parts() : this.#parts, changed || this.options.decoded);
+    this.#send(changed ? document.parts() : this.#held.chunks, changed || this.options.decoded);
   }
 
   #send(parts: readonly Buffer[], bodyChanged: boolean): void {
@@ -153,7 +151,7 @@ export class JsonAnswerReader implements AnswerReader {
   }
 }
 
-/** Spec 01 §5: a JSON 2xx with `error` and no `choices` is a failure; `error: null` is no error. */
+/** A JSON 2xx with `error` and no `choices` is a failure; `error: null` is no error. */
 export function isErrorAnswer(document: JsonDocument): boolean {
   return !isNothing(document.raw('error')) && isNothing(document.raw('choices'));
 }

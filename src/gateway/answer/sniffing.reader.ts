@@ -1,3 +1,4 @@
+import { ChunkList } from '../../common/bytes/chunk-list.js';
 import type { AttemptFailure } from '../../contracts/exchange.js';
 import type { AnswerReader } from './answer-reader.js';
 
@@ -17,8 +18,7 @@ export function kindByFirstByte(byte: number): AnswerKind {
 
 /** Waits for the byte that tells what an answer is, then hands everything to the reader for it. */
 export class SniffingReader implements AnswerReader {
-  #held: Buffer[] = [];
-  #bytes = 0;
+  readonly #held = new ChunkList();
   #reader: AnswerReader | null = null;
 
   constructor(
@@ -30,9 +30,8 @@ export class SniffingReader implements AnswerReader {
     if (this.#reader !== null) return this.#reader.data(chunk);
     const kind = this.#kindOf(chunk);
     this.#held.push(chunk);
-    this.#bytes += chunk.length;
     if (kind !== null) return this.#begin(kind);
-    return this.#bytes > HOLD_LIMIT_BYTES ? this.#begin('other') : true;
+    return this.#held.length > HOLD_LIMIT_BYTES ? this.#begin('other') : true;
   }
 
   end(): void {
@@ -56,7 +55,7 @@ export class SniffingReader implements AnswerReader {
   /** Null while only white space, or a byte order mark, came. */
   #kindOf(chunk: Buffer): AnswerKind | null {
     for (const [i, byte] of chunk.entries()) {
-      const place = this.#bytes + i;
+      const place = this.#held.length + i;
       if (BLANK.has(byte) || (place < 3 && byte === BYTE_ORDER_MARK[place])) continue;
       return kindByFirstByte(byte);
     }
@@ -67,8 +66,7 @@ export class SniffingReader implements AnswerReader {
     const reader = this.readerFor(kind);
     this.#reader = reader;
     let more = true;
-    for (const chunk of this.#held) more = reader.data(chunk);
-    this.#held = [];
+    for (const chunk of this.#held.take()) more = reader.data(chunk);
     return more;
   }
 }

@@ -1,3 +1,4 @@
+import { ChunkList } from '../../common/bytes/chunk-list.js';
 import { internalError } from '../../common/errors/catalogue.js';
 import { type BreakCause, streamInterrupted } from '../../common/errors/error-form.js';
 import type { GatewayError } from '../../common/errors/gateway-error.js';
@@ -29,8 +30,7 @@ export class HeartbeatSink implements ResponseSink {
   /** `silent`: nothing was sent. `open`: by us. `passing`: an answer goes as it is. `json`, `refusal`: it cannot. */
   #phase: 'silent' | 'open' | 'passing' | 'json' | 'refusal' | 'over' = 'silent';
   #status = 0;
-  #held: Buffer[] = [];
-  #heldBytes = 0;
+  readonly #held = new ChunkList();
   /** What passes, until it means something. */
   #framing: SseFraming | null = null;
   readonly #meaning = new FirstMeaning();
@@ -89,7 +89,8 @@ export class HeartbeatSink implements ResponseSink {
     const phase = this.#phase;
     if (phase === 'json' || phase === 'refusal') {
       if (bytes !== undefined) this.#hold(bytes);
-      const events = phase === 'json' ? chunkEvents(this.#held) : refusalEvent(this.#status, this.#held);
+      const events =
+        phase === 'json' ? chunkEvents(this.#held.chunks) : refusalEvent(this.#status, this.#held.chunks);
       this.#over();
       this.inner.end(events);
     } else if (phase !== 'over') {
@@ -127,7 +128,7 @@ export class HeartbeatSink implements ResponseSink {
   #over(): void {
     this.stop();
     this.#phase = 'over';
-    this.#held = [];
+    this.#held.take();
     this.#framing = null;
   }
 
@@ -154,10 +155,9 @@ export class HeartbeatSink implements ResponseSink {
 
   #hold(bytes: Buffer | readonly Buffer[]): void {
     for (const part of Buffer.isBuffer(bytes) ? [bytes] : bytes) {
-      this.#heldBytes += part.length;
       this.#held.push(part);
     }
-    if (this.#heldBytes > HOLD_LIMIT_BYTES) this.error(internalError(), []);
+    if (this.#held.length > HOLD_LIMIT_BYTES) this.error(internalError(), []);
   }
 }
 
