@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { SseEvent } from '../common/sse/sse-event.js';
-import { CHOICE_LIMIT, StreamLimitError } from '../common/sse/stream-limit.js';
+import { SseEvent } from '../../common/sse/sse-event.js';
+import { CHOICE_LIMIT, StreamLimitError } from '../../common/sse/stream-limit.js';
 import { CompletionJoiner } from './completion-joiner.js';
 
 function joiner(chunks: readonly unknown[]): CompletionJoiner {
