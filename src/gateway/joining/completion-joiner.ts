@@ -3,7 +3,7 @@ import { OPEN_ARRAY, OPEN_OBJECT } from '../../common/json/json-bytes.js';
 import { isNothing } from '../../common/json/raw-value.js';
 import { isDone } from '../../common/sse/done-event.js';
 import { SseEvent } from '../../common/sse/sse-event.js';
-import { checkRoom } from '../../common/sse/stream-limit.js';
+import { checkRoom, StreamLimitError } from '../../common/sse/stream-limit.js';
 import { ChoiceJoiner } from './choice-joiner.js';
 import { JoinBudget } from './join-budget.js';
 import { isJson } from './json-check.js';
@@ -17,6 +17,8 @@ const OPEN = Buffer.from('[');
 const COMMA = Buffer.from(',');
 const CLOSE = Buffer.from(']');
 const LF = 10;
+/** Of one event; each is a chunk that is read. */
+export const LINE_LIMIT = 65_536;
 /** The longest number that is looked at, with some white space around. */
 const NOTHING_LIMIT_BYTES = 1024;
 const LEADING_KEYS = ['id', 'object', 'created', 'model'] as const;
@@ -174,6 +176,7 @@ function saysNothing({ payload }: SseEvent): boolean {
 /**
  * Several whole chunks in one event: some servers leave out the blank line between events, and many clients read line by line.
  * False where the lines are not each a chunk or `[DONE]`.
+ * @throws StreamLimitError where they are so many that nothing else would be done for seconds
  */
 function holdsEvents(event: SseEvent): boolean {
   let lines = 0;
@@ -181,6 +184,8 @@ function holdsEvents(event: SseEvent): boolean {
     lines++;
     const one = SseEvent.ofBytes([line]);
     if (one.json === undefined && !isDone(one)) return false;
+    if (lines > LINE_LIMIT)
+      throw new StreamLimitError(`an event of the stream has more than ${LINE_LIMIT} chunks`);
   }
   return lines > 1;
 }

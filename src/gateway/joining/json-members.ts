@@ -100,10 +100,11 @@ function endOfString(bytes: Buffer, from: number): number {
 }
 
 function textOf(bytes: Buffer, start: number, end: number): string {
+  let ascii = true;
   for (let at = start + 1; at < end - 1; at++) {
     const byte = bytes[at] as number;
     if (byte === BACKSLASH) return JSON.parse(bytes.toString('utf8', start, end)) as string;
-    if (byte > 0x7e) return bytes.toString('utf8', start + 1, end - 1);
+    if (byte > 0x7e) ascii = false;
   }
-  return bytes.toString('latin1', start + 1, end - 1);
+  return bytes.toString(ascii ? 'latin1' : 'utf8', start + 1, end - 1);
 }
