@@ -18,28 +18,35 @@ export function hasByteOrderMark(raw: Buffer): boolean {
   return raw[0] === 0xef && raw[1] === 0xbb && raw[2] === 0xbf;
 }
 
-/** All `data` lines of one event, in order. */
-export function dataLinesOf(raw: Buffer): readonly DataLine[] {
-  const lines: DataLine[] = [];
-  let lineStart = hasByteOrderMark(raw) ? 3 : 0;
+/** The first `data` line at or behind the start of a line; undefined where there is none. */
+export function nextDataLine(raw: Buffer, from: number): DataLine | undefined {
+  let lineStart = from;
   while (lineStart < raw.length) {
     const end = endOfLine(raw, lineStart);
     const next = raw[end] === CR && raw[end + 1] === LF ? end + 2 : end + 1;
     const start = startOfValue(raw, lineStart, end);
-    if (start >= 0) lines.push({ lineStart, start, end, next: Math.min(next, raw.length) });
+    if (start >= 0) return { lineStart, start, end, next: Math.min(next, raw.length) };
     lineStart = next;
   }
-  return lines;
+  return undefined;
 }
 
-/** The data: one line is a view on `raw`, several are joined by a line feed; undefined for none. */
-export function joinLines(raw: Buffer, lines: readonly DataLine[]): Buffer | undefined {
-  const first = lines[0];
-  if (first === undefined) return undefined;
-  if (lines.length === 1) return raw.subarray(first.start, first.end);
-  const pieces: Buffer[] = [];
-  for (const line of lines) pieces.push(raw.subarray(line.start, line.end), Buffer.of(LF));
-  return Buffer.concat(pieces.slice(0, -1));
+export function firstDataLine(raw: Buffer): DataLine | undefined {
+  return nextDataLine(raw, hasByteOrderMark(raw) ? 3 : 0);
+}
+
+/** The data of an event: one line is a view on `raw`, several are joined by a line feed. */
+export function dataFrom(raw: Buffer, first: DataLine): Buffer {
+  let line = nextDataLine(raw, first.next);
+  if (line === undefined) return raw.subarray(first.start, first.end);
+  // Trap: an event may have millions of lines, so they are not held but copied as they are found. No value is as long as its line.
+  const data = Buffer.allocUnsafe(raw.length);
+  let length = raw.copy(data, 0, first.start, first.end);
+  for (; line !== undefined; line = nextDataLine(raw, line.next)) {
+    data[length++] = LF;
+    length += raw.copy(data, length, line.start, line.end);
+  }
+  return data.subarray(0, length);
 }
 
 function endOfLine(raw: Buffer, from: number): number {

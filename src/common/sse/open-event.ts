@@ -38,6 +38,6 @@ function endsInside(payload: Buffer): boolean {
 /** Whether such an event certainly is all that was to be said. */
 export function isWhole(event: SseEvent): boolean {
   if (event.payload !== undefined) return event.json !== undefined || isDone(event);
-  const lines = event.raw.toString('latin1').split(/[\r\n]/);
-  return lines.every((line) => line === '' || line.startsWith(':'));
+  // No line but empty ones and comments, of which there may be millions.
+  return !/(?:^|[\r\n])[^:\r\n]/.test(event.raw.toString('latin1'));
 }

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { SseEvent } from './sse-event.js';
 
 const event = (text: string): SseEvent => new SseEvent(Buffer.from(text));
@@ -38,5 +38,21 @@ describe('SseEvent', () => {
     expect(withData('data\n\n', 'x')).toBe('data: x\n\n');
     expect(withData(': c\n\n', 'x')).toBe('data: x\n\n');
     expect(event('\ufeffdata: a\n\n').withoutByteOrderMark().raw.toString()).toBe('data: a\n\n');
+  });
+
+  it('makes nothing for each of its lines', () => {
+    const lines = 100_000;
+    const views = vi.spyOn(Buffer.prototype, 'subarray');
+    const concat = vi.spyOn(Buffer, 'concat');
+    try {
+      const many = event(`data: {"a":\n${'data\nid: 1\n'.repeat(lines)}data: 1}\n\n`);
+      expect(many.payload?.toString()).toBe(`{"a":${'\n'.repeat(lines + 1)}1}`);
+      expect(many.json?.get('a')).toBe(1);
+      expect(many.withData([Buffer.from('x')]).raw.toString()).toBe(`data: x\n${'id: 1\n'.repeat(lines)}\n`);
+      expect(views.mock.calls.length).toBeLessThan(20);
+      for (const [pieces] of concat.mock.calls) expect(pieces.length).toBeLessThan(20);
+    } finally {
+      vi.restoreAllMocks();
+    }
   });
 });

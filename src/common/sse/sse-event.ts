@@ -1,5 +1,5 @@
 import { JsonDocument } from '../json/json-document.js';
-import { dataLinesOf, hasByteOrderMark, joinLines, type DataLine } from './data-lines.js';
+import { dataFrom, firstDataLine, hasByteOrderMark, nextDataLine, type DataLine } from './data-lines.js';
 
 const DATA_FIELD = Buffer.from('data: ');
 /** Of `data` alone: a line without colon has no room for a value. */
@@ -13,7 +13,7 @@ const OPEN_BRACE = 123;
  * Immutable. https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
  */
 export class SseEvent {
-  #lines: readonly DataLine[] | undefined;
+  #first: DataLine | undefined | null = null;
   #payload: Buffer | undefined | null = null;
   #json: JsonDocument | undefined | null = null;
 
@@ -36,7 +36,10 @@ export class SseEvent {
 
   /** The bytes of {@link data}. Never change them. */
   get payload(): Buffer | undefined {
-    if (this.#payload === null) this.#payload = joinLines(this.raw, this.#dataLines());
+    if (this.#payload === null) {
+      const first = this.#firstLine();
+      this.#payload = first && dataFrom(this.raw, first);
+    }
     return this.#payload;
   }
 
@@ -60,21 +63,25 @@ export class SseEvent {
    * holds line feeds becomes several lines in the place of the first one.
    */
   withData(parts: readonly Buffer[]): SseEvent {
-    const lines = this.#dataLines();
-    const first = lines[0];
+    const first = this.#firstLine();
     if (first === undefined) return SseEvent.ofBytes(parts);
+    let line = nextDataLine(this.raw, first.next);
     const head = this.raw.subarray(0, first.start);
-    const simple = lines.length === 1 && first.start - first.lineStart > FIELD_LENGTH;
+    const simple = line === undefined && first.start - first.lineStart > FIELD_LENGTH;
     if (simple && !parts.some((part) => part.includes(LF))) {
       return new SseEvent(Buffer.concat([head, ...parts, this.raw.subarray(first.end)]));
     }
     const pieces = [this.raw.subarray(0, first.lineStart), ...asLines(Buffer.concat(parts))];
+    // Copied together: between millions of `data` lines there may be as many others.
+    const rest = Buffer.allocUnsafe(this.raw.length - first.end);
+    let length = 0;
     let from = first.end;
-    for (const line of lines.slice(1)) {
-      pieces.push(this.raw.subarray(from, line.lineStart));
+    for (; line !== undefined; line = nextDataLine(this.raw, line.next)) {
+      length += this.raw.copy(rest, length, from, line.lineStart);
       from = line.next;
     }
-    pieces.push(this.raw.subarray(from));
+    length += this.raw.copy(rest, length, from);
+    pieces.push(rest.subarray(0, length));
     return new SseEvent(Buffer.concat(pieces));
   }
 
@@ -83,8 +90,9 @@ export class SseEvent {
     return hasByteOrderMark(this.raw) ? new SseEvent(this.raw.subarray(3)) : this;
   }
 
-  #dataLines(): readonly DataLine[] {
-    return (this.#lines ??= dataLinesOf(this.raw));
+  #firstLine(): DataLine | undefined {
+    if (this.#first === null) this.#first = firstDataLine(this.raw);
+    return this.#first;
   }
 }
 

@@ -4,7 +4,7 @@ import { SseDecoder } from '../../common/sse/sse-decoder.js';
 import { StreamLimitError } from '../../common/sse/stream-limit.js';
 import type { AttemptFailure } from '../../contracts/exchange.js';
 import type { SseEvent } from '../../common/sse/sse-event.js';
-import { CompletionJoiner } from '../completion-joiner.js';
+import { CompletionJoiner } from '../joining/completion-joiner.js';
 import type { ErrorJudge } from './error-judge.js';
 import { MEANINGFUL, meaningOf } from './chunk-meaning.js';
 import type { AnswerHost, AnswerReader } from './answer-reader.js';

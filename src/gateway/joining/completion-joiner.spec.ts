@@ -1,7 +1,8 @@
+import { isUtf8 } from 'node:buffer';
 import { describe, expect, it } from 'vitest';
-import { SseEvent } from '../common/sse/sse-event.js';
-import { CHOICE_LIMIT, StreamLimitError } from '../common/sse/stream-limit.js';
-import { CompletionJoiner } from './completion-joiner.js';
+import { SseEvent } from '../../common/sse/sse-event.js';
+import { CHOICE_LIMIT, StreamLimitError } from '../../common/sse/stream-limit.js';
+import { CompletionJoiner, LINE_LIMIT } from './completion-joiner.js';
 
 function joiner(chunks: readonly unknown[]): CompletionJoiner {
   const result = new CompletionJoiner();
@@ -20,6 +21,8 @@ const delta = (value: object, rest: object = {}, index = 0): unknown => ({
 });
 const message = (...deltas: object[]): unknown =>
   (join(...deltas.map((value) => delta(value))) as { choices: { message: unknown }[] }).choices[0]?.message;
+
+const chunkOf = (inner: string): string => `{"choices":[{"delta":${inner}}]}`;
 
 describe('CompletionJoiner', () => {
   it('joins text, reasoning, finish_reason and usage', () => {
@@ -256,5 +259,41 @@ describe('CompletionJoiner', () => {
     const calls = Array.from({ length: CHOICE_LIMIT + 1 }, (_, i) => call(i));
     expect(() => join(...calls.slice(1))).not.toThrow();
     expect(() => join(...calls)).toThrow(StreamLimitError);
+  });
+
+  it('gives a piece with an id alone to the first of several calls with that id', () => {
+    expect(
+      message(
+        { tool_calls: [{ index: 0, function: { arguments: 'a' } }] },
+        { tool_calls: [{ index: 1, id: 'x', function: { arguments: 'b' } }] },
+        { tool_calls: [{ index: 0, id: 'x' }] },
+        { tool_calls: [{ id: 'x', function: { name: 'f', arguments: 'c' } }] },
+      ),
+    ).toMatchObject({
+      tool_calls: [{ function: { name: 'f', arguments: 'ac' } }, { function: { arguments: 'b' } }],
+    });
+  });
+
+  it('joins a character that is cut between two pieces', () => {
+    expect(join(chunkOf('{"content":"\\ud83d"}'), chunkOf('{"content":"\\ude00"}'))).toMatchObject({
+      choices: [{ message: { content: '😀' } }],
+    });
+    const bytes = [0xf0, 0x9f, 0x98, 0x80];
+    const one = new CompletionJoiner();
+    for (const byte of [...bytes, 0xff]) {
+      const [head, tail] = chunkOf('{"content":"|"}').split('|') as [string, string];
+      one.push(SseEvent.ofBytes([Buffer.from(head), Buffer.of(byte), Buffer.from(tail)]));
+    }
+    expect(one.fault).toBeNull();
+    const body = one.result();
+    expect(isUtf8(body)).toBe(true);
+    expect(JSON.parse(body.toString())).toMatchObject({ choices: [{ message: { content: '😀\ufffd' } }] });
+  });
+
+  it('reads so many chunks in one event and no more', () => {
+    const lines = (count: number): string => Array.from({ length: count }, () => '{}').join('\n');
+    expect(joiner([lines(LINE_LIMIT)]).fault).toBeNull();
+    expect(() => joiner([lines(LINE_LIMIT + 1)])).toThrow(StreamLimitError);
+    expect(joiner(['\n'.repeat(LINE_LIMIT + 1) + lines(2)]).fault).toBeNull();
   });
 });
