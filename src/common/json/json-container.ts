@@ -141,7 +141,8 @@ export abstract class JsonContainer {
     for (const slot of slots) {
       for (; at < old.length && (old[at] as Edit).slot < slot; at++) edits.push(old[at] as Edit);
       const replaced = old[at]?.slot === slot ? old[at++] : undefined;
-      if (replaced?.view != null) replaced.view.parent = null;
+      const view = replaced?.view ?? null;
+      if (view !== null) view.parent = null;
       edits.push({ slot, bytes: null, view: null });
     }
     for (; at < old.length; at++) edits.push(old[at] as Edit);
