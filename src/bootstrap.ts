@@ -11,7 +11,6 @@ import type { GatewayConfig, ProviderConfig } from './config/gateway-config.js';
 import { formatPath } from './common/text/config-path.js';
 import { type ConfigProblem, formatProblem } from './config/loader/config-problem.js';
 import { loadConfig, type LoadResult } from './config/loader/load-config.js';
-import { scavengeAlone } from './config/scavenges.js';
 import { startupLines } from './config/startup-lines.js';
 import { newKeyLines } from './consumers/key-digest.js';
 import { PluginSetupError } from './common/errors/plugin-setup-error.js';
@@ -118,7 +117,6 @@ async function start(result: LoadResult, environment: Environment): Promise<void
     // Trap: compiled code is only good for the flags under which it was made, so what the next start reads is written first.
     flushCompileCache();
     countBuffersWithTheHeap();
-    scavengeAlone();
     endOnSignal(
       app,
       config,
