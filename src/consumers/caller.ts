@@ -96,19 +96,20 @@ export class ConsumerSlots {
  * turn, each one's objects cold by then: what every request asks stands here itself.
  */
 export class Caller implements Consumer {
+  readonly #refusal: 'key disabled' | 'consumer disabled' | null;
+  /** Only where it expires is the time looked at, a number of its own in memory. */
+  readonly #expires: boolean;
+  #use: ConsumerUse | null = null;
+  readonly hasQuota: boolean;
+  readonly direct: boolean;
   readonly id: string;
   readonly key: string;
   readonly labels: Labels;
   readonly priority: number;
-  readonly direct: boolean;
-  readonly hasQuota: boolean;
-  readonly #refusal: 'key disabled' | 'consumer disabled' | null;
-  readonly #expiresAtMs: number;
-  #use: ConsumerUse | null = null;
 
   constructor(
     readonly config: ConsumerConfig,
-    keyConfig: ConsumerKeyConfig,
+    private readonly keyConfig: ConsumerKeyConfig,
     /** The consumer's and the key's: what it may see must satisfy all. */
     readonly selects: readonly SelectConfig[],
     readonly slots: ConsumerSlots,
@@ -120,13 +121,13 @@ export class Caller implements Consumer {
     this.direct = config.direct;
     this.hasQuota = config.quota.length > 0;
     this.#refusal = keyConfig.disabled ? 'key disabled' : config.disabled ? 'consumer disabled' : null;
-    this.#expiresAtMs = keyConfig.expiresAtMs;
+    this.#expires = keyConfig.expiresAtMs !== Infinity;
   }
 
   /** @param nowMs unix milliseconds: expiry is a matter of the wall clock */
   objection(nowMs: number): GatewayError | null {
     if (this.#refusal === 'key disabled') return apiKeyDisabled();
-    if (nowMs >= this.#expiresAtMs) return apiKeyExpired();
+    if (this.#expires && nowMs >= this.keyConfig.expiresAtMs) return apiKeyExpired();
     return this.#refusal === null ? null : consumerDisabled();
   }
 

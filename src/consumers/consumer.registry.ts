@@ -6,7 +6,7 @@ import type { SelectConfig } from '../config/access-config.js';
 import { ConfigStore } from '../config/config.store.js';
 import { Caller, ConsumerSlots } from './caller.js';
 import { presentedKey, REFUSED } from './credentials.js';
-import { digestOfKey } from './key-digest.js';
+import { asBytes, digestBytesOfKey } from './key-digest.js';
 
 /** Who asks; `caller` is also known where a known key is refused. */
 export interface Identity {
@@ -22,6 +22,7 @@ export interface Identity {
 export class ConsumerRegistry {
   /** False = open: nobody is asked for a key. */
   readonly closed: boolean;
+  /** By the bytes of the digest: half as long as its hex form, and compared as quickly as any text. */
   readonly #callers = new Map<string, Caller>();
   /** Consumer → its places, where their number is limited. */
   readonly limited = new Map<string, ConsumerSlots>();
@@ -35,7 +36,7 @@ export class ConsumerRegistry {
       if (consumer.limit !== Infinity) this.limited.set(consumer.id, slots);
       for (const key of consumer.keys) {
         const selects = pool.get(consumer.select, key.select);
-        this.#callers.set(key.digest, new Caller(consumer, key, selects, slots));
+        this.#callers.set(asBytes(key.digest), new Caller(consumer, key, selects, slots));
       }
     }
   }
@@ -44,7 +45,7 @@ export class ConsumerRegistry {
   identify(headers: IncomingHttpHeaders, rawHeaders: readonly string[], nowMs: number): Identity {
     const key = presentedKey(headers, rawHeaders);
     if (key === null) return { caller: null, error: missingApiKey() };
-    const caller = key === REFUSED ? undefined : this.#callers.get(digestOfKey(key));
+    const caller = key === REFUSED ? undefined : this.#callers.get(digestBytesOfKey(key));
     if (caller === undefined) return { caller: null, error: invalidApiKey() };
     return { caller, error: caller.objection(nowMs) };
   }

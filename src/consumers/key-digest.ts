@@ -5,6 +5,16 @@ export function digestOfKey(key: string): string {
   return hash('sha256', Buffer.from(key, 'latin1'), 'hex');
 }
 
+/** The same as a text of one character a byte. */
+export function digestBytesOfKey(key: string): string {
+  return hash('sha256', Buffer.from(key, 'latin1'), 'binary');
+}
+
+/** A digest in hex as {@link digestBytesOfKey} gives it. */
+export function asBytes(digest: string): string {
+  return Buffer.from(digest, 'hex').toString('latin1');
+}
+
 /** Compares by digests, in a time that tells nothing. */
 export function isSameKey(given: string, wanted: string): boolean {
   return timingSafeEqual(Buffer.from(digestOfKey(given)), Buffer.from(digestOfKey(wanted)));
