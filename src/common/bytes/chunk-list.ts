@@ -1,3 +1,4 @@
+import { ownBytes } from './own-bytes.js';
 import { SmallPieces } from './small-pieces.js';
 
 /** Chunks of one body as they came, but small ones joined: it holds little more than their bytes. Owned by who reads the body. */
@@ -27,7 +28,7 @@ export class ChunkList {
         return;
       }
     }
-    chunks.push(chunk);
+    chunks.push(ownBytes(chunk));
   }
 
   /** All in one buffer: the very chunk where there is one. */

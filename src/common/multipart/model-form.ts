@@ -1,6 +1,7 @@
 import { FormSyntaxError } from './form-syntax-error.js';
 import { headerParameters } from '../http/header-parameters.js';
-import { isUtf8 } from '../http/media-type.js';
+import { HEADER_NAME } from '../http/header-syntax.js';
+import { isUtf8, saysOtherCharset } from '../http/media-type.js';
 
 /** A byte range of the body: the value of one field. */
 interface Range {
@@ -107,11 +108,15 @@ function startsAt(bytes: Buffer, wanted: Buffer, at: number): boolean {
 /** The `name` of a part, '' where it has none; null where its head is doubtful. */
 function fieldName(head: string): string | null {
   let name: string | null = null;
+  let otherCharset = false;
   for (const line of head.split('\r\n').slice(1)) {
     // A lone line end, or a line that goes on in the next one.
     if (/[\r\n\0]|^[ \t]/.test(line)) return null;
     const colon = line.indexOf(':');
-    const field = line.slice(0, colon).trim().toLowerCase();
+    // Trap: `trim` would take off a byte order mark, and make a header of what is none.
+    if (!HEADER_NAME.test(line.slice(0, Math.max(0, colon)))) return null;
+    const field = line.slice(0, colon).toLowerCase();
+    if (field === 'content-type') otherCharset = saysOtherCharset(line.slice(colon + 1));
     // Deprecated (RFC 7578 §4.7): some readers decode such a part, most take it as it is.
     if (field === 'content-transfer-encoding' && !/^(7bit|8bit|binary)$/i.test(line.slice(colon + 1).trim()))
       return null;
@@ -122,7 +127,7 @@ function fieldName(head: string): string | null {
     // Some readers take a backslash for an escape and some do not.
     if (name.includes('\\') || isNearlyModel(name)) return null;
   }
-  return name ?? '';
+  return otherCharset && name === 'model' ? null : (name ?? '');
 }
 
 /** `name*=`, `name*0=`, `name*0*=`: RFC 2231, which some readers honour. */

@@ -78,7 +78,13 @@ export class JoinAnswerReader implements AnswerReader {
       this.#fail(fault);
       return;
     }
-    const document = JsonDocument.parse(this.#joiner.result());
+    const joined = this.#joiner.result();
+    // Bytes that are no UTF-8, and objects as arguments, come out longer than they went in.
+    if (joined.length > LIMIT_BYTES) {
+      this.#fail('answer larger than 64 MiB');
+      return;
+    }
+    const document = JsonDocument.parse(joined);
     this.host.whole(document);
     const body = document.toBuffer();
     this.host.commit({

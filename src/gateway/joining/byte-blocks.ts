@@ -34,7 +34,8 @@ export class ByteBlocks {
   #grow(bytes: number): void {
     if (this.#block !== null) this.#full.push(this.#block);
     const asLarge = Math.min(Math.max(this.#length, FIRST_BYTES), BLOCK_BYTES);
-    this.#block = Buffer.allocUnsafe(Math.max(asLarge, bytes));
+    // Not of the pool: a few bytes would keep a whole one of those.
+    this.#block = Buffer.allocUnsafeSlow(Math.max(asLarge, bytes));
     this.#used = 0;
   }
 }

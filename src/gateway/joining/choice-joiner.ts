@@ -1,3 +1,4 @@
+import { ownBytes } from '../../common/bytes/own-bytes.js';
 import { OPEN_ARRAY, OPEN_OBJECT } from '../../common/json/json-bytes.js';
 import { isNothing } from '../../common/json/raw-value.js';
 import { checkRoom } from '../../common/sse/stream-limit.js';
@@ -17,7 +18,6 @@ export class ChoiceJoiner {
   readonly #members = new Map<string, Buffer>();
   /** Lists of tokens, such as `content` and `refusal`. */
   readonly #logprobs = new Map<string, JoinedList>();
-  #started = false;
 
   constructor(
     private readonly index: number,
@@ -27,12 +27,11 @@ export class ChoiceJoiner {
   }
 
   push(choice: ReadonlyMap<string, Buffer>): void {
-    // Some providers end with, or send only, a whole message instead of a delta.
-    const delta =
-      readable(choice.get('delta'), OPEN_OBJECT) ??
-      (this.#started ? undefined : readable(choice.get('message'), OPEN_OBJECT));
+    const delta = readable(choice.get('delta'), OPEN_OBJECT);
     if (delta !== undefined) this.#message.push(delta);
-    this.#started = true;
+    // Some providers end with, or send only, a whole message instead of deltas; others repeat what those said.
+    const whole = this.#message.silent ? readable(choice.get('message'), OPEN_OBJECT) : undefined;
+    if (whole !== undefined) this.#message.push(whole);
     for (const [key, value] of choice) {
       if (isNothing(value) || JOINED_KEYS.has(key)) continue;
       // What is no list of tokens, such as one number, is not joined.
@@ -57,7 +56,7 @@ export class ChoiceJoiner {
       checkRoom(this.#members, 'members');
       this.budget.hold();
     }
-    this.#members.set(key, value);
+    this.#members.set(key, ownBytes(value));
   }
 
   #pushLogprobs(logprobs: Buffer): void {

@@ -237,6 +237,104 @@ describe('CompletionJoiner', () => {
     expect(joiner([`${lines.join('\n')}\n{"half`]).fault).not.toBeNull();
   });
 
+  const calls = (...pieces: object[]): unknown =>
+    (message(...pieces.map((piece) => ({ tool_calls: [piece].flat() }))) as { tool_calls: unknown })
+      .tool_calls;
+  const called = (name: string, args: string, more: object = {}): object => ({
+    index: 0,
+    id: '',
+    type: 'function',
+    function: { name, arguments: args },
+    ...more,
+  });
+  const call = (name: string, args: string): object => ({
+    type: 'function',
+    function: { name, arguments: args },
+  });
+
+  it('tells calls apart that share an index, or have neither index nor id', () => {
+    const two = [call('weather', '{"c":1}'), call('time', '{"c":2}')];
+    expect(calls(called('weather', '{"c":1}'), called('time', '{"c":2}'))).toEqual(two);
+    const bare = two.map((one) => ({ ...one }));
+    expect(calls(bare)).toEqual(two);
+    // The same function twice: the arguments begin anew behind whole ones.
+    const twice = [call('weather', '{"c":"}"}'), call('weather', '{"c":2}')];
+    expect(calls(called('weather', '{"c":"}"}'), called('weather', '{"c"'), called('', ':2}'))).toEqual(
+      twice,
+    );
+    const custom = (id: string, name: string, input: string): object => ({
+      index: 0,
+      id,
+      type: 'custom',
+      custom: { name, input },
+    });
+    expect(calls(custom('a', 'x', 'one'), custom('b', 'y', 'two'))).toEqual([
+      { id: 'a', type: 'custom', custom: { name: 'x', input: 'one' } },
+      { id: 'b', type: 'custom', custom: { name: 'y', input: 'two' } },
+    ]);
+  });
+
+  it('keeps a call together whose name is repeated, or whose index is a text', () => {
+    const one = [call('weather', '{"c":1}')];
+    expect(
+      calls(
+        called('weather', ''),
+        called('weather', '{"c":'),
+        called('weather', '1}'),
+        called('weather', ''),
+      ),
+    ).toEqual(one);
+    expect(calls(called('weather', '{"c":1}', { id: 'a' }), called('weather', '', { id: 'a' }))).toEqual([
+      { id: 'a', ...one[0] },
+    ]);
+    const [a, b] = [
+      { index: '0', id: 'a' },
+      { index: '1', id: 'b' },
+    ];
+    expect(
+      calls(
+        called('f', '', a),
+        called('g', '', b),
+        { index: '0', function: { arguments: '{"a":1}' } },
+        { index: '1', function: { arguments: '{}' } },
+      ),
+    ).toEqual([
+      { id: 'a', ...call('f', '{"a":1}') },
+      { id: 'b', ...call('g', '{}') },
+    ]);
+  });
+
+  it('takes a whole message where no delta said anything, and no error for one that is empty', () => {
+    const whole = { role: 'assistant', content: 'Hello' };
+    for (const chunks of [
+      [delta({ role: 'assistant', content: '' }), delta({}, { message: whole, finish_reason: 'stop' })],
+      [delta({}, { message: whole })],
+      [delta({ content: 'Hello' }), delta({}, { message: whole })],
+      [{ ...(delta({ content: 'Hello' }) as object), error: '' }],
+      [{ ...(delta({ content: 'Hello' }) as object), error: {} }],
+    ]) {
+      const one = joiner(chunks);
+      expect([one.fault, one.error, one.interrupted]).toEqual([null, false, false]);
+      expect(JSON.parse(one.result().toString())).toMatchObject({ choices: [{ message: whole }] });
+    }
+  });
+
+  it.each([[{ content: { text: 'x' } }], [{ content: 5 }], [{ tool_calls: { index: 0 } }]])(
+    'cannot read a delta of another kind: %j',
+    (value) => expect(joiner([delta(value)]).fault).not.toBeNull(),
+  );
+
+  it('keeps nothing of what a value came with', () => {
+    const one = new CompletionJoiner();
+    const text = JSON.stringify(delta({ x: { y: 1 } }, { z: 1 }));
+    const read = Buffer.from(new ArrayBuffer(64 * 1024));
+    const length = read.write(`data: ${text}\n\n`);
+    one.push(new SseEvent(read.subarray(0, length)));
+    const before = one.result().toString();
+    read.fill(0);
+    expect(one.result().toString()).toBe(before);
+  });
+
   it('joins so many choices, members and tool calls and no more', () => {
     const many = (count: number): unknown[] =>
       Array.from({ length: count }, (_, i) => delta({ content: 'a' }, {}, i));

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { ownBytes } from '../../common/bytes/own-bytes.js';
 import { OPEN_ARRAY, OPEN_OBJECT } from '../../common/json/json-bytes.js';
 import { isNothing } from '../../common/json/raw-value.js';
 import { isDone } from '../../common/sse/done-event.js';
@@ -7,7 +8,7 @@ import { checkRoom, StreamLimitError } from '../../common/sse/stream-limit.js';
 import { ChoiceJoiner } from './choice-joiner.js';
 import { JoinBudget } from './join-budget.js';
 import { isJson } from './json-check.js';
-import { eachItem, membersOf, numberOf } from './json-members.js';
+import { eachItem, indexOf, membersOf } from './json-members.js';
 import { objectInto, type Written } from './json-written.js';
 import { readable, UnreadableError } from './unreadable.js';
 
@@ -60,7 +61,7 @@ export class CompletionJoiner {
 
   #pushChunk({ json, payload }: SseEvent): void {
     const error = json?.raw('error');
-    if (error !== undefined && !isNothing(error)) {
+    if (error !== undefined && !isEmptyError(error)) {
       this.#errorSeen = true;
       // It can be told though the rest of the event may be broken.
       if (isJson(error)) this.#keep('error', error);
@@ -68,7 +69,7 @@ export class CompletionJoiner {
     if (payload === undefined || !isJson(payload)) throw new UnreadableError();
     const chunk = membersOf(payload);
     for (const [key, value] of chunk) {
-      if (isNothing(value)) continue;
+      if (isNothing(value) || (key === 'error' && isEmptyError(value))) continue;
       if (key === 'usage') this.#usage = value;
       else if (!OWN_KEYS.has(key)) this.#keep(key, value);
     }
@@ -80,7 +81,7 @@ export class CompletionJoiner {
   #keep(key: string, value: Buffer): void {
     if (this.#top.has(key)) return;
     checkRoom(this.#top, 'members');
-    this.#top.set(key, value);
+    this.#top.set(key, ownBytes(value));
   }
 
   /** The provider sent an error and not one choice. */
@@ -134,7 +135,7 @@ export class CompletionJoiner {
   #pushChoice(raw: Buffer): void {
     if (readable(raw, OPEN_OBJECT) === undefined) return;
     const choice = membersOf(raw);
-    const index = numberOf(choice.get('index'));
+    const index = indexOf(choice.get('index'));
     const key = index !== undefined && Number.isInteger(index) ? index : 0;
     let joiner = this.#choices.get(key);
     if (joiner === undefined) {
@@ -164,6 +165,14 @@ function bytesOf(members: Iterable<readonly [string, Written]>): Buffer {
   objectInto(parts, members);
   const bytes = Buffer.concat(parts);
   return isUtf8(bytes) ? bytes : Buffer.from(bytes.toString('utf8'));
+}
+
+/** Some servers send an empty one with each chunk. */
+function isEmptyError(raw: Buffer): boolean {
+  return (
+    isNothing(raw) ||
+    (raw.length < 16 && /^\s*(?:""|false|0|\{\s*\}|\[\s*\])\s*$/.test(raw.toString('latin1')))
+  );
 }
 
 /** No data, or a JSON value that can carry no part of an answer. */

@@ -1,3 +1,4 @@
+import { ownBytes } from '../../common/bytes/own-bytes.js';
 import { OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../../common/json/json-bytes.js';
 import { isNothing } from '../../common/json/raw-value.js';
 import type { JoinBudget } from './join-budget.js';
@@ -20,7 +21,7 @@ export class JoinedValue {
   #held: Buffer | JoinedText | JoinedList | JoinedFields;
 
   constructor(raw: Buffer) {
-    this.#held = raw;
+    this.#held = ownBytes(raw);
   }
 
   /** @throws StreamLimitError where what is merged is too much */
@@ -30,7 +31,7 @@ export class JoinedValue {
     if (first === QUOTE) this.#addText(key, raw);
     else if (first === OPEN_ARRAY) this.#addList(raw);
     else if (first === OPEN_OBJECT && depth < DEPTH_LIMIT) this.#merge(raw, depth, budget);
-    else this.#held = raw;
+    else this.#held = ownBytes(raw);
   }
 
   into(parts: Buffer[]): void {
@@ -40,7 +41,7 @@ export class JoinedValue {
   #addText(key: string, raw: Buffer): void {
     const held = this.#held;
     if (held instanceof JoinedText) held.add(raw);
-    else if (!Buffer.isBuffer(held) || held[0] !== QUOTE || held.length === 2) this.#held = raw;
+    else if (!Buffer.isBuffer(held) || held[0] !== QUOTE || held.length === 2) this.#held = ownBytes(raw);
     else if (!NAMES.has(key)) {
       this.#held = new JoinedText();
       this.#held.add(held);
@@ -51,7 +52,7 @@ export class JoinedValue {
   #addList(raw: Buffer): void {
     const held = this.#held;
     if (held instanceof JoinedList) held.add(raw);
-    else if (!Buffer.isBuffer(held) || held[0] !== OPEN_ARRAY) this.#held = raw;
+    else if (!Buffer.isBuffer(held) || held[0] !== OPEN_ARRAY) this.#held = ownBytes(raw);
     else {
       this.#held = new JoinedList();
       this.#held.add(held);
@@ -62,7 +63,7 @@ export class JoinedValue {
   #merge(raw: Buffer, depth: number, budget: JoinBudget): void {
     const held = this.#held;
     if (held instanceof JoinedFields) held.merge(raw, depth + 1);
-    else if (!Buffer.isBuffer(held) || held[0] !== OPEN_OBJECT) this.#held = raw;
+    else if (!Buffer.isBuffer(held) || held[0] !== OPEN_OBJECT) this.#held = ownBytes(raw);
     else {
       const fields = new JoinedFields(budget);
       fields.merge(held, depth + 1);

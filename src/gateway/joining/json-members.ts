@@ -55,6 +55,13 @@ export function numberOf(raw: Buffer | undefined): number | undefined {
   return Number(raw?.toString('latin1'));
 }
 
+/** A number that may stand as a text; undefined for all else. */
+export function indexOf(raw: Buffer | undefined): number | undefined {
+  if (raw?.[0] !== QUOTE) return numberOf(raw);
+  const text = raw.toString('latin1', 1, Math.min(raw.length - 1, 17));
+  return /^\d{1,15}$/.test(text) && raw.length === text.length + 2 ? Number(text) : undefined;
+}
+
 function endOfValue(bytes: Buffer, from: number): number {
   const first = bytes[from];
   if (first === QUOTE) return endOfString(bytes, from);

@@ -8,6 +8,7 @@ import { JoinedFields, NAMES } from './joined-value.js';
 import { membersOf } from './json-members.js';
 import { NULL, objectInto, type Written } from './json-written.js';
 import { ToolCallJoiner } from './tool-call-joiner.js';
+import { UnreadableError } from './unreadable.js';
 
 const ASSISTANT = Buffer.from('"assistant"');
 const NO_TEXT = Buffer.from('""');
@@ -25,12 +26,19 @@ export class MessageJoiner {
   /** Keys in order of appearance. */
   readonly #keys = new Set<string>(['role', 'content']);
 
+  #silent = true;
+
   constructor(private readonly budget: JoinBudget) {
     this.#others = new JoinedFields(budget);
     this.#toolCalls = new ToolCallJoiner(budget);
   }
 
-  /** `delta`: the bytes of an object. @throws StreamLimitError where they are too many members to be held */
+  /** Nothing was said yet but who speaks. */
+  get silent(): boolean {
+    return this.#silent;
+  }
+
+  /** `delta`: the bytes of an object. @throws StreamLimitError where they are too many members to be held, UnreadableError */
   push(delta: Buffer): void {
     for (const [key, value] of membersOf(delta)) {
       if (isNothing(value)) continue;
@@ -40,6 +48,9 @@ export class MessageJoiner {
         this.#keys.add(key);
       }
       const first = value[0];
+      if (!NAMES.has(key) && !isEmpty(value)) this.#silent = false;
+      if (first !== OPEN_ARRAY && (key === 'tool_calls' || (key === 'content' && first !== QUOTE)))
+        throw new UnreadableError();
       if (first === OPEN_ARRAY && key === 'tool_calls') this.#toolCalls.push(value);
       else if (first === OPEN_ARRAY) listOf(this.#lists, key).add(value);
       else if (first === QUOTE && !NAMES.has(key)) textOf(this.#texts, key).add(value);
@@ -78,6 +89,11 @@ export class MessageJoiner {
     const text = this.#texts.get(key);
     return text?.empty === false ? text : undefined;
   }
+}
+
+/** An empty text, list or object. */
+function isEmpty(raw: Buffer): boolean {
+  return raw.length === 2;
 }
 
 function withText(list: JoinedList, text: JoinedText): Written {

@@ -1,11 +1,12 @@
 import { OPEN_OBJECT, QUOTE } from '../../common/json/json-bytes.js';
 import { decodeString } from '../../common/json/json-decode.js';
+import { JsonEnd } from '../../common/json/json-end.js';
 import { isNothing } from '../../common/json/raw-value.js';
 import { checkRoom } from '../../common/sse/stream-limit.js';
 import type { JoinBudget } from './join-budget.js';
 import { JoinedText } from './joined-text.js';
 import { JoinedFields } from './joined-value.js';
-import { eachItem, membersOf, numberOf } from './json-members.js';
+import { eachItem, indexOf, membersOf } from './json-members.js';
 import { objectInto, type Written } from './json-written.js';
 
 interface ToolCall {
@@ -17,7 +18,10 @@ interface ToolCall {
   id: string;
   /** Empty where only the arguments of its function came. */
   name: string | undefined;
+  /** What it calls, of whatever type. */
+  called: string;
   readonly arguments: JoinedText;
+  readonly argumentsEnd: JsonEnd;
   /** Members of `function` that are not ours to join. */
   readonly functionFields: JoinedFields;
 }
@@ -34,8 +38,8 @@ const encoded = (value: string): Buffer => Buffer.from(JSON.stringify(value));
 
 /**
  * Merges the pieces of tool calls. A piece belongs to the call of its `index`; without one to the call of its `id`, a
- * new id being a new call, else to the last one. Some providers give every call the index 0: another id together with
- * a name begins a new call there.
+ * new id being a new call, else to the last one. Some providers give every call the index 0, or neither index nor id: there
+ * another id together with a name, another name, or arguments that begin anew behind whole ones begin a new call.
  */
 export class ToolCallJoiner {
   readonly #calls: ToolCall[] = [];
@@ -72,7 +76,9 @@ export class ToolCallJoiner {
     const details = told?.[0] === OPEN_OBJECT ? membersOf(told) : undefined;
     const id = text(piece.get('id'));
     const name = text(details?.get('name'));
-    const call = this.#callOf(numberOf(piece.get('index')), id, name);
+    const custom = piece.get('custom');
+    const called = name || (custom?.[0] === OPEN_OBJECT ? text(membersOf(custom).get('name')) : '');
+    const call = this.#callOf(indexOf(piece.get('index')), id, called, details?.get('arguments'));
     if (call.id === '' && id !== '') this.#name(call, id);
     for (const [key, value] of piece) {
       if (!OWN_KEYS.has(key) && !isNothing(value) && !isEmptyText(value)) call.fields.add(key, value);
@@ -80,15 +86,17 @@ export class ToolCallJoiner {
     if (details === undefined) return;
     call.name = call.name || name;
     for (const [key, value] of details) {
-      if (key === 'arguments') addArguments(call.arguments, value);
+      if (key === 'arguments') addArguments(call, value);
       else if (key !== 'name') call.functionFields.add(key, value);
     }
   }
 
-  #callOf(index: number | undefined, id: string, name: string): ToolCall {
+  #callOf(index: number | undefined, id: string, called: string, given: Buffer | undefined): ToolCall {
     const there = index === undefined ? this.#without(id) : this.#byIndex.get(index);
-    if (there !== undefined && !(id !== '' && there.id !== '' && there.id !== id && name !== ''))
+    if (there !== undefined && !beginsAnew(there, id, called, given)) {
+      there.called ||= called;
       return there;
+    }
     checkRoom({ size: this.#calls.length }, 'tool calls');
     this.budget.hold();
     const call: ToolCall = {
@@ -97,7 +105,9 @@ export class ToolCallJoiner {
       fields: new JoinedFields(this.budget),
       id: '',
       name: undefined,
+      called,
       arguments: new JoinedText(),
+      argumentsEnd: new JsonEnd(),
       functionFields: new JoinedFields(this.budget),
     };
     this.#nextPlace = Math.max(this.#nextPlace, call.place + 1);
@@ -121,9 +131,26 @@ function isEmptyText(raw: Buffer): boolean {
   return raw[0] === QUOTE && raw.length === 2;
 }
 
-function addArguments(joined: JoinedText, value: Buffer): void {
-  if (value[0] === QUOTE) joined.add(value);
-  else if (!isNothing(value)) joined.addJson(value);
+/** Trap: some repeat the name with each piece of the arguments, so a name alone tells nothing. */
+function beginsAnew(there: ToolCall, id: string, called: string, given: Buffer | undefined): boolean {
+  if (called === '' || (id !== '' && there.id === id)) return false;
+  if (id !== '' && there.id !== '') return true;
+  if (there.called === '') return false;
+  return there.called !== called || (there.argumentsEnd.reached && beginsObject(given));
+}
+
+function beginsObject(given: Buffer | undefined): boolean {
+  return given?.[0] === OPEN_OBJECT || text(given).trimStart().startsWith('{');
+}
+
+function addArguments(call: ToolCall, value: Buffer): void {
+  if (value[0] === QUOTE) {
+    call.arguments.add(value);
+    call.argumentsEnd.push(Buffer.from(text(value)));
+  } else if (!isNothing(value)) {
+    call.arguments.addJson(value);
+    call.argumentsEnd.push(value);
+  }
 }
 
 function shapeOf(call: ToolCall): Map<string, Written> {
