@@ -20,6 +20,11 @@ export class JsonEnd {
     return this.#begun && this.#depth === 0 && !this.#inString;
   }
 
+  /** Within an object, a list or a text. */
+  get inside(): boolean {
+    return this.#depth > 0 || this.#inString;
+  }
+
   push(chunk: Buffer): void {
     let i = 0;
     while (i < chunk.length) {
