@@ -1,7 +1,10 @@
 import { setFlagsFromString } from 'node:v8';
 
 const FLAG = '--external-memory-accounted-in-global-limit';
-/** What a collection left may double before the next one. V8's own factor lets a small heap grow so little that one body of 10 MB is enough. */
+/**
+ * What a collection left may double before the next one. V8's own factor lets a small heap grow so little that one body of
+ * 10 MB is enough.
+ */
 const GROWTH_FLAG = '--heap-growing-percent=100';
 /** The first V8 that is known to have it. An unknown flag is a line on standard error, nothing worse. */
 const OLDEST_MAJOR = 13;

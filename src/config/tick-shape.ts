@@ -6,7 +6,7 @@ let kept: object | null = null;
  * Keeps one entry of `process.nextTick` for good, and with it the shape (hidden class) of all of them. Without it a
  * collection in a moment in which none waits, such as one of the start with a large file, frees the shape; then the code
  * that makes the entries no longer knows it and goes the slowest way through V8 for the rest of the process: two calls of the
- * runtime each tick, and a request has ten of them (docs/performance.md). Call it first of all.
+ * runtime each tick, and each request has several (docs/performance.md). Call it first of all.
  */
 export function keepTickShape(): void {
   process.nextTick(() => {

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { errorBody, type ErrorForm } from '../common/errors/error-form.js';
+import { errorBytes, type ErrorForm } from '../common/errors/error-form.js';
 import type { GatewayError } from '../common/errors/gateway-error.js';
 import { endWith } from './connection-end.js';
 import { readAway } from './read-away.js';
@@ -23,7 +23,7 @@ export function sendError(
 ): void {
   if (response.headersSent || response.destroyed) return;
   const { continueDue, form, requestId } = answering;
-  const body = Buffer.from(JSON.stringify(errorBody(error, form, requestId)));
+  const body = errorBytes(error, form, requestId);
   const all = [...answering.headers, ...headers];
   if (form === 'anthropic') all.push('request-id', requestId);
   for (const name in error.headers) {

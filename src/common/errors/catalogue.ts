@@ -241,7 +241,10 @@ export type Refusal = 'busy' | 'cooling' | 'failed' | 'quota';
 
 const RETRY_AFTER_MS_LIMIT = 60_000;
 
-/** The 503s where no upstream is left, and the 429 for quotas. `retryMs` is the time until the first upstream is back; Infinity = none comes back by itself. */
+/**
+ * The 503s where no upstream is left, and the 429 for quotas. `retryMs` is the time until the first upstream is back; Infinity =
+ * none comes back by itself.
+ */
 export function allUpstreams(refusal: Refusal, retryMs: number, attempts: readonly object[]): GatewayError {
   if (refusal === 'quota')
     return quotaExhausted('all upstreams have used up their quotas', retryMs, { attempts });

@@ -28,6 +28,11 @@ export function errorBody(error: GatewayError, form: ErrorForm, requestId: strin
   return { type: 'error', error: { type: anthropicType(error.status), ...rest }, request_id: requestId };
 }
 
+/** The same as it is sent. */
+export function errorBytes(error: GatewayError, form: ErrorForm, requestId: string): Buffer {
+  return Buffer.from(JSON.stringify(errorBody(error, form, requestId)));
+}
+
 /** Who or what ended a stream before its time. */
 export type BreakCause =
   'upstream' | 'timed_out' | 'client_gone' | 'shutting_down' | 'slot_lost' | 'own_error';

@@ -4,6 +4,8 @@ export const BACKSLASH = 0x5c;
 export const COMMA = 0x2c;
 export const OPEN_OBJECT = 0x7b;
 export const OPEN_ARRAY = 0x5b;
+export const CLOSE_ARRAY = 0x5d;
+export const CLOSE_OBJECT = 0x7d;
 
 export const isSpace = (byte: number): boolean =>
   byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;

@@ -11,8 +11,8 @@ import { isErrorEvent, MEANINGFUL, meaningOf } from './chunk-meaning.js';
 const HOLD_LIMIT_BYTES = 64 * 1024;
 
 /**
- * Holds the beginning of an event stream until it means something, so that everything before can still fail over; then hands it on, byte for byte, to the reader for it. Lives as long as the answer. An error before
- * that is a failure.
+ * Holds the beginning of an event stream until it means something, so that everything before can still fail over; then hands
+ * it on, byte for byte, to the reader for it. Lives as long as the answer. An error before that is a failure.
  */
 export class BarrierReader implements AnswerReader {
   readonly #held = new ChunkList();

@@ -1,5 +1,5 @@
 import { ChunkList } from '../../common/bytes/chunk-list.js';
-import { errorBody, type ErrorForm } from '../../common/errors/error-form.js';
+import { errorBytes, type ErrorForm } from '../../common/errors/error-form.js';
 import { upstreamErrorTooLarge, upstreamErrorUnreadable } from '../../common/errors/catalogue.js';
 import type { GatewayError } from '../../common/errors/gateway-error.js';
 import type { AttemptFailure } from '../../contracts/exchange.js';
@@ -49,7 +49,7 @@ export class ClientErrorReader implements AnswerReader {
   }
 
   #replace(error: GatewayError): void {
-    const body = Buffer.from(JSON.stringify(errorBody(error, this.form, this.requestId)));
+    const body = errorBytes(error, this.form, this.requestId);
     this.#send(body, true, 'application/json; charset=utf-8');
   }
 

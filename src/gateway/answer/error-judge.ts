@@ -1,4 +1,4 @@
-import { errorBody } from '../../common/errors/error-form.js';
+import { errorBytes } from '../../common/errors/error-form.js';
 import { upstreamErrorTooLarge, upstreamErrorUnreadable } from '../../common/errors/catalogue.js';
 import type { GatewayError } from '../../common/errors/gateway-error.js';
 import { rateLimitRestMs } from '../../common/http/rate-limit-rest.js';
@@ -122,7 +122,7 @@ function isPassable(name: ErrorClass): boolean {
 }
 
 function replaced(error: GatewayError, { operation, requestId }: JudgeOptions): PassableAnswer {
-  const body = Buffer.from(JSON.stringify(errorBody(error, operation.form, requestId)));
+  const body = errorBytes(error, operation.form, requestId);
   const contentType = 'application/json; charset=utf-8';
   return {
     status: error.status,

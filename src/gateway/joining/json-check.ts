@@ -1,10 +1,17 @@
-import { BACKSLASH, COMMA, isScalar, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../../common/json/json-bytes.js';
+import {
+  BACKSLASH,
+  CLOSE_ARRAY,
+  CLOSE_OBJECT,
+  COMMA,
+  isScalar,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  QUOTE,
+} from '../../common/json/json-bytes.js';
 
 /** Up to here V8's own parser is faster, and what it makes of the bytes is small. */
 const PARSED_LIMIT_BYTES = 64 * 1024;
 const COLON = 0x3a;
-const CLOSE_ARRAY = 0x5d;
-const CLOSE_OBJECT = 0x7d;
 const LETTER_U = 0x75;
 
 const ESCAPED: ReadonlySet<number> = new Set(Buffer.from('"\\/bfnrt'));

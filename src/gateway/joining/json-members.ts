@@ -1,4 +1,12 @@
-import { BACKSLASH, COMMA, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '../../common/json/json-bytes.js';
+import {
+  BACKSLASH,
+  CLOSE_ARRAY,
+  CLOSE_OBJECT,
+  COMMA,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  QUOTE,
+} from '../../common/json/json-bytes.js';
 import { StreamLimitError } from '../../common/sse/stream-limit.js';
 import { skipSpace } from './json-check.js';
 import { HELD_LIMIT } from './join-budget.js';
@@ -8,8 +16,6 @@ import { HELD_LIMIT } from './join-budget.js';
 const MINUS = 0x2d;
 const DIGIT_0 = 0x30;
 const DIGIT_9 = 0x39;
-const CLOSE_ARRAY = 0x5d;
-const CLOSE_OBJECT = 0x7d;
 /** A search costs about as much as looking at this many bytes. */
 const NEAR_BYTES = 16;
 /** Where a search turned out to be short there are more quotes: so many bytes are looked at then. */

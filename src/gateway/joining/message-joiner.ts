@@ -1,5 +1,5 @@
 import { OPEN_ARRAY, QUOTE } from '../../common/json/json-bytes.js';
-import { isNothing } from '../../common/json/raw-value.js';
+import { isEmptyValue, isNothing } from '../../common/json/raw-value.js';
 import { checkRoom } from '../../common/sse/stream-limit.js';
 import type { JoinBudget } from './join-budget.js';
 import { JoinedList } from './joined-list.js';
@@ -48,7 +48,7 @@ export class MessageJoiner {
         this.#keys.add(key);
       }
       const first = value[0];
-      if (!NAMES.has(key) && !isEmpty(value)) this.#silent = false;
+      if (!NAMES.has(key) && !isEmptyValue(value)) this.#silent = false;
       if (first !== OPEN_ARRAY && (key === 'tool_calls' || (key === 'content' && first !== QUOTE)))
         throw new UnreadableError();
       if (first === OPEN_ARRAY && key === 'tool_calls') this.#toolCalls.push(value);
@@ -89,11 +89,6 @@ export class MessageJoiner {
     const text = this.#texts.get(key);
     return text?.empty === false ? text : undefined;
   }
-}
-
-/** An empty text, list or object. */
-function isEmpty(raw: Buffer): boolean {
-  return raw.length === 2;
 }
 
 function withText(list: JoinedList, text: JoinedText): Written {
