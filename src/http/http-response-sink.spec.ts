@@ -1,4 +1,6 @@
+import { randomBytes } from 'node:crypto';
 import { createServer, type Server, type ServerResponse } from 'node:http';
+import { fastify } from 'fastify';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { allUpstreams, STREAM_INTERRUPTED } from '../common/errors/catalogue.js';
 import { connectTo, type RawConnection, type RawAnswer } from '../../test/support/raw-client.js';
@@ -79,6 +81,105 @@ describe('HttpResponseSink', () => {
     expect(sink.refused).toMatchObject({ code: 'EINVAL' });
   });
 
+  it.each([
+    ['none', []],
+    ['one byte', [1]],
+    ['small ones', [1, 2, 15, 16, 255, 256, 4095, 4096]],
+    ['small and large ones', [4096, 4097, 1, 70_000, 3, 4097, 4096]],
+    ['an empty one between', [5, 0, 5]],
+    ['more than a socket takes at once', Array.from({ length: 2000 }, (_, i) => (i * 7) % 4096)],
+  ])('frames every chunk: %s', async (_name, sizes) => {
+    const { sink, answer } = await one();
+    const pieces = sizes.map((size) => randomBytes(size));
+    sink.head(200, []);
+    for (const piece of pieces) sink.write(piece);
+    sink.end();
+    await answer.end();
+    expect(answer.ending).toBe('complete');
+    expect(answer.body.equals(Buffer.concat(pieces))).toBe(true);
+  });
+
+  it('frames small chunks of an answer that waits for another one, before and after its turn', async () => {
+    const { sinks, answers } = await opened(2);
+    sinks[1]?.head(200, []);
+    for (const text of ['a', 'b', 'c']) sinks[1]?.write(Buffer.from(text));
+    sinks[0]?.head(200, []);
+    for (const text of ['1', '2', '3']) sinks[0]?.write(Buffer.from(text));
+    sinks[0]?.end();
+    await answers[0]?.end();
+    for (const text of ['d', 'e', 'f']) sinks[1]?.write(Buffer.from(text));
+    sinks[1]?.end();
+    await answers[1]?.end();
+    expect(answers.map(({ text, ending }) => [text, ending])).toEqual([
+      ['123', 'complete'],
+      ['abcdef', 'complete'],
+    ]);
+  });
+
+  it('frames nothing where the length is told', async () => {
+    const { sink, answer } = await one();
+    sink.head(200, ['content-length', '6']);
+    for (const text of ['ab', 'cd', 'ef']) sink.write(Buffer.from(text));
+    sink.end();
+    await answer.end();
+    expect([answer.text, answer.ending]).toEqual(['abcdef', 'complete']);
+  });
+
+  it('frames nothing in HTTP/1.0', async () => {
+    const answer = connection.expect();
+    connection.socket.write('POST / HTTP/1.0\r\n\r\n');
+    await waitFor(() => responses.length === 1, 'the request came');
+    const sink = new HttpResponseSink(responses[0] as ServerResponse, ANSWERING);
+    sink.head(200, []);
+    for (const text of ['ab', 'cd', 'ef']) sink.write(Buffer.from(text));
+    sink.end();
+    await answer.end();
+    expect(answer.text).toBe('abcdef');
+  });
+
+  it('frames nothing where no body is asked for', async () => {
+    connection.socket.write(
+      'HEAD / HTTP/1.1\r\nhost: h\r\n\r\nHEAD / HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n',
+    );
+    let seen = '';
+    connection.socket.on('data', (bytes: Buffer) => (seen += bytes.toString('latin1')));
+    await waitFor(() => responses.length === 2, 'the requests came');
+    for (const response of responses) {
+      const sink = new HttpResponseSink(response, ANSWERING);
+      sink.head(200, []);
+      for (const text of ['ab', 'cd', 'ef']) sink.write(Buffer.from(text));
+      sink.end();
+    }
+    await waitFor(() => connection.closed, 'the connection ended');
+    expect(seen.match(/HTTP\/1\.1 200 OK\r\n/g)).toHaveLength(2);
+    expect(seen).not.toMatch(/ab|cd|ef/);
+  });
+
+  it('gives an injected request its small chunks too', async () => {
+    const app = fastify();
+    app.get('/', (_request, reply) => {
+      reply.hijack();
+      const sink = new HttpResponseSink(reply.raw, ANSWERING);
+      sink.head(200, []);
+      for (const text of ['ab', 'cd', 'ef']) sink.write(Buffer.from(text));
+      sink.end();
+    });
+    expect((await app.inject('/')).payload).toBe('abcdef');
+  });
+
+  it('destroys no connection by a small chunk behind its end', async () => {
+    const { sink } = await one();
+    const { socket } = responses[0] as ServerResponse;
+    let failed: Error | null = null;
+    socket?.on('error', (error) => (failed = error));
+    sink.head(200, []);
+    sink.write(Buffer.from('a'));
+    socket?.end();
+    sink.write(Buffer.from('b'));
+    await waitFor(() => connection.closed, 'the connection ended');
+    expect(failed).toBeNull();
+  });
+
   it('ends an interrupted answer with its last bytes, then the connection', async () => {
     const { sink, answer } = await one();
     sink.head(200, ['content-type', 'text/event-stream']);
@@ -155,6 +256,50 @@ describe('HttpResponseSink', () => {
     sink.end();
     await answer.end();
     expect(answer.ending).toBe('complete');
+  });
+
+  it('asks for a pause for small chunks too', async () => {
+    const { sink, answer } = await one();
+    connection.socket.pause();
+    let drained = 0;
+    sink.onDrain = () => drained++;
+    sink.head(200, []);
+    const chunk = Buffer.alloc(4000, 0x61);
+    let sent = 0;
+    for (let round = 0; round < 3; round++) {
+      let more = true;
+      for (let i = 0; i < 50_000 && more; i++, sent++) more = sink.write(chunk);
+      expect(more).toBe(false);
+      expect(drained).toBe(round);
+      connection.socket.resume();
+      await waitFor(() => drained === round + 1, 'the drain');
+      connection.socket.pause();
+    }
+    connection.socket.resume();
+    sink.end();
+    await answer.end();
+    expect([answer.size, answer.ending]).toEqual([sent * 4000, 'complete']);
+  });
+
+  it.each([16, 4000])('never asks for a pause that no drain ends: chunks of %i bytes', async (bytes) => {
+    const { sink, answer } = await one();
+    sink.head(200, []);
+    const chunk = Buffer.alloc(bytes, 0x61);
+    let sent = 0;
+    let pauses = 0;
+    for (let round = 0; round < 20; round++) {
+      let drained = false;
+      sink.onDrain = () => (drained = true);
+      let more = true;
+      for (let i = 0; i < 80_000 && more; i += bytes, sent++) more = sink.write(chunk);
+      if (more) continue;
+      pauses++;
+      await waitFor(() => drained, `drain ${round} came`, 2000);
+    }
+    sink.end();
+    await answer.end();
+    expect([answer.size, answer.ending]).toEqual([sent * bytes, 'complete']);
+    expect(pauses).toBeGreaterThan(0);
   });
 
   it('answers with an error of ours, and never after a head', async () => {
