@@ -59,6 +59,47 @@ describe('ModelForm', () => {
     expect(parsed(form(part('name="model"', '')))).toBe('');
   });
 
+  it.each([
+    ['of curl', '------------------------d74496d66958873e'],
+    ['of browsers', '----WebKitFormBoundary7MA4YWxkTrZu0gW'],
+    ['of Python', '0f2a9c1de4b34f2e8f1d2b3c4d5e6f70'],
+    ['of .NET', '"1a2b3c4d-0000-1111-2222-333344445555"'],
+    ['of Node', '----formdata-undici-012345678901'],
+    ['of Apache', "_-'.+aZ09"],
+  ])('reads a boundary %s', (_, boundary) => {
+    const raw = boundary.replaceAll('"', '');
+    const body = Buffer.from(form(file, model).toString('latin1').replaceAll(B, raw), 'latin1');
+    expect(parsed(body, `multipart/form-data; boundary=${boundary}`)).toBe('whisper');
+  });
+
+  it.each([
+    'a=b',
+    'a:b',
+    'a/b',
+    'a?b',
+    'a(b',
+    'a)b',
+    'a,b',
+    'a b',
+    'a;b',
+    'a"b',
+    'a\\b',
+    'ä',
+    '',
+    'b'.repeat(71),
+  ])('reads no boundary %j', (boundary) => {
+    const body = Buffer.from(form(file, model).toString('latin1').replaceAll(B, boundary), 'latin1');
+    for (const written of [boundary, `"${boundary}"`])
+      expect(parsed(body, `multipart/form-data; boundary=${written}`)).toMatch(
+        /^the form needs a content type/,
+      );
+  });
+
+  it.each(["it's.wav", 'C:\\a\\b.wav', 'v=1.wav', 'a; b.wav', 'ü.wav', '', 'a,b (1)/c?.wav', 'model'])(
+    'reads a form with a file named %j',
+    (name) => expect(parsed(form(part(`name="file"; filename="${name}"`, 'x'), model))).toBe('whisper'),
+  );
+
   it('lets what is harmless stand: an extended file name, a charset field of UTF-8, a plain transfer encoding', () => {
     const harmless = form(
       part('name="_charset_"', 'UTF-8'),
@@ -73,22 +114,11 @@ describe('ModelForm', () => {
     expect(parsed(harmless)).toBe('whisper');
   });
 
-  it('lets any text stand before the first delimiter, and behind the last', () => {
-    for (const before of [
-      'preamble\r\n',
-      'This is a message in MIME format.\r\n\r\n',
-      '\r\n\r\n',
-      'a\nb\r\n',
-    ])
-      for (const after of ['', 'epilogue\r\n']) {
-        const body = Buffer.concat([Buffer.from(before), form(file, model), Buffer.from(after)]);
-        const read = ModelForm.parse(body, TYPE);
-        expect(read.model).toBe('whisper');
-        const renamed = form(file, part('name="model"', 'r'));
-        expect(Buffer.concat(read.withModel('r'))).toEqual(
-          Buffer.concat([Buffer.from(before), renamed, Buffer.from(after)]),
-        );
-      }
+  it.each(['', '\r\n', '\r\n\r\n\r\n'])('lets empty lines stand before and behind: %j', (lines) => {
+    const body = Buffer.concat([Buffer.from(lines), form(file, model), Buffer.from(lines)]);
+    const read = ModelForm.parse(body, TYPE);
+    expect(read.model).toBe('whisper');
+    expect(Buffer.concat(read.withModel('whisper'))).toEqual(body);
   });
 
   it('takes the last of several, and replaces all', () => {
@@ -112,6 +142,26 @@ describe('ModelForm', () => {
     ['no boundary', whole, 'multipart/form-data'],
     ['two boundaries', whole, `${TYPE}; boundary=other`],
     ['another boundary', whole, 'multipart/form-data; boundary=other'],
+    ['a boundary in quotes of another parameter', whole, `multipart/form-data; x="; boundary=other; "; boundary=${B}`],
+    ['another parameter', whole, `multipart/form-data; xboundary=other; boundary=${B}`],
+    ['a parameter of another case and value', whole, `${TYPE}; Boundary=${B}`],
+    ['escapes in its type', whole, `${TYPE}; charset="utf-8\\"`],
+    ['more than parameters in its type', whole, `${TYPE}, multipart/form-data`],
+    ['text before the first delimiter', Buffer.concat([Buffer.from('Content-Disposition: form-data; name="model"\r\n\r\nhidden\r\n'), whole])],
+    ['text behind the last one', Buffer.concat([whole, Buffer.from('Content-Disposition: form-data; name="model"\r\n\r\nhidden')])],
+    ['a lone line end behind the last one', Buffer.concat([whole, Buffer.from('\n')])],
+    ['a part without a head', form(Buffer.from(`--${B}\r\n\r\nContent-Disposition: form-data; name="model"\r\n\r\nhidden\r\n`), model)],
+    ['a part without a disposition', form(Buffer.from(`--${B}\r\nContent-Type: text/plain\r\n\r\nx\r\n`), model)],
+    ['a part without a name', form(part('filename="f"', 'x'), model)],
+    ['a name with an assignment', form(part('name=b=model', 'hidden'), model)],
+    ['a parameter in quotes', form(part('name="p"; filename="; name=model; "', 'hidden'), model)],
+    ['a parameter in quotes, without a separator', form(part('filename="x name = model"; name="p"', 'hidden'), model)],
+    ['an assignment in quotes', form(part('name="p"; filename="a;filename*=b"', 'hidden'), model)],
+    ['an escape at the end of quotes', form(part('name="p"; filename="\\\\"', 'hidden'), model)],
+    ['an escaped quote', form(part('name="p"; filename="a\\"b"', 'hidden'), model)],
+    ['another parameter of a part', form(part('x-name="model"; name="p"', 'hidden'), model)],
+    ['a file name twice', form(part('name="p"; filename="a"; FILENAME="b"', 'x'), model)],
+    ['a form in a part', form(part('name="p"', 'x', 'Content-Type: multipart/mixed; boundary=y\r\n'), model)],
     ['a delimiter behind a lone LF before the first', Buffer.concat([Buffer.from(`--${B.slice(1)}\nx\n`), whole])],
     ['text before it on its line', Buffer.concat([Buffer.from('preamble'), whole])],
     ['a delimiter behind a lone LF', form(part('name="file"', `x\n--${B}\nContent-Disposition: form-data; name="model"\n\nhidden\n`), model)],
@@ -146,7 +196,8 @@ describe('ModelForm', () => {
 
   it.each<[string, Buffer, string?]>([
     ['has no field "model"', form(file)],
-    ['has no valid boundary', whole, 'multipart/form-data'],
+    ['needs a content type with one boundary', whole, 'multipart/form-data'],
+    ['begins with something else', Buffer.concat([Buffer.from('x\r\n'), whole])],
     ['does not hold the boundary', whole, 'multipart/form-data; boundary=other'],
     ['is cut off', whole.subarray(0, -6)],
     ['holds its boundary elsewhere', Buffer.from(whole.toString('latin1').replaceAll('\r\n', '\n'), 'latin1')],

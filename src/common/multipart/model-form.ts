@@ -1,7 +1,6 @@
 import { FormSyntaxError } from './form-syntax-error.js';
-import { headerParameters } from '../http/header-parameters.js';
-import { HEADER_NAME } from '../http/header-syntax.js';
-import { isUtf8, saysOtherCharset } from '../http/media-type.js';
+import { isUtf8 } from '../http/media-type.js';
+import { formBoundary, partName } from './part-head.js';
 
 /** A byte range of the body: the value of one field. */
 interface Range {
@@ -32,10 +31,11 @@ export class ModelForm {
 
   /** @throws FormSyntaxError where there is no `model` field, or the body is cut off or doubtful */
   static parse(bytes: Buffer, contentType: string): ModelForm {
-    const boundary = headerParameters(contentType, 'multipart/form-data')?.get('boundary');
-    // RFC 2046 §5.1.1
-    if (boundary === undefined || !/^[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]$/.test(boundary))
-      throw new FormSyntaxError('has no valid boundary in its content type, or two');
+    const boundary = formBoundary(contentType);
+    if (boundary === null)
+      throw new FormSyntaxError(
+        "needs a content type with one boundary of letters, digits and ' + _ . - (at most 70), and nothing else than that",
+      );
     const values = modelValues(bytes, Buffer.from(`--${boundary}`, 'latin1'));
     if (values.length === 0) throw new FormSyntaxError('has no field "model"');
     return new ModelForm(bytes, values);
@@ -65,12 +65,12 @@ function modelValues(bytes: Buffer, delimiter: Buffer): Range[] {
   const values: Range[] = [];
   let at = bytes.indexOf(delimiter);
   if (at < 0) throw new FormSyntaxError('does not hold the boundary of its content type');
-  // Before it may stand any text (RFC 2046 calls it the preamble), which nobody reads: the delimiter is not in it.
-  if (at !== 0 && !startsAt(bytes, CRLF, at - CRLF.length)) throw new FormSyntaxError(NO_LINE);
+  // Trap: RFC 2046 allows any text here and behind the end, and some readers look for a head of a part in it.
+  if (!isEmptyLines(bytes, 0, at)) throw new FormSyntaxError('begins with something else than its boundary');
   for (;;) {
     at += delimiter.length;
     if (startsAt(bytes, CLOSING, at)) {
-      if (bytes.indexOf(delimiter, at) < 0) return values;
+      if (isEmptyLines(bytes, at + CLOSING.length, bytes.length)) return values;
       throw new FormSyntaxError('goes on behind its closing boundary');
     }
     if (at + CRLF.length > bytes.length) throw new FormSyntaxError(CUT);
@@ -86,7 +86,7 @@ function modelValues(bytes: Buffer, delimiter: Buffer): Range[] {
       throw new FormSyntaxError('has a part whose head does not end with an empty line');
     if (headEnd - at > HEAD_LIMIT_BYTES) throw new FormSyntaxError('has a part with a head over 16 KiB');
     if (!startsAt(bytes, CRLF, end)) throw new FormSyntaxError(NO_LINE);
-    const name = fieldName(bytes.toString('utf8', at, headEnd));
+    const name = partName(bytes.toString('utf8', at, headEnd));
     if (name === null) throw new FormSyntaxError('has a part whose head two readers could read differently');
     if (name === '_charset_' && !isUtf8(bytes.toString('latin1', start, end)))
       throw new FormSyntaxError('has a field "_charset_" that is not UTF-8');
@@ -97,46 +97,17 @@ function modelValues(bytes: Buffer, delimiter: Buffer): Range[] {
   }
 }
 
+/** Nothing but whole line ends. */
+function isEmptyLines(bytes: Buffer, from: number, to: number): boolean {
+  for (let at = from; at < to; at += CRLF.length)
+    if (at + CRLF.length > to || !startsAt(bytes, CRLF, at)) return false;
+  return true;
+}
+
 function startsAt(bytes: Buffer, wanted: Buffer, at: number): boolean {
   return (
     at >= 0 &&
     bytes.length >= at + wanted.length &&
     bytes.compare(wanted, 0, wanted.length, at, at + wanted.length) === 0
   );
-}
-
-/** The `name` of a part, '' where it has none; null where its head is doubtful. */
-function fieldName(head: string): string | null {
-  let name: string | null = null;
-  let otherCharset = false;
-  for (const line of head.split('\r\n').slice(1)) {
-    // A lone line end, or a line that goes on in the next one.
-    if (/[\r\n\0]|^[ \t]/.test(line)) return null;
-    const colon = line.indexOf(':');
-    // Trap: `trim` would take off a byte order mark, and make a header of what is none.
-    if (!HEADER_NAME.test(line.slice(0, Math.max(0, colon)))) return null;
-    const field = line.slice(0, colon).toLowerCase();
-    if (field === 'content-type') otherCharset = saysOtherCharset(line.slice(colon + 1));
-    // Deprecated (RFC 7578 §4.7): some readers decode such a part, most take it as it is.
-    if (field === 'content-transfer-encoding' && !/^(7bit|8bit|binary)$/i.test(line.slice(colon + 1).trim()))
-      return null;
-    if (field !== 'content-disposition') continue;
-    const parameters = headerParameters(line.slice(colon + 1), 'form-data');
-    if (parameters === null || name !== null || isContinued(parameters)) return null;
-    name = parameters.get('name') ?? '';
-    // Some readers take a backslash for an escape and some do not.
-    if (name.includes('\\') || isNearlyModel(name)) return null;
-  }
-  return otherCharset && name === 'model' ? null : (name ?? '');
-}
-
-/** `name*=`, `name*0=`, `name*0*=`: RFC 2231, which some readers honour. */
-function isContinued(parameters: ReadonlyMap<string, string>): boolean {
-  for (const key of parameters.keys()) if (key.startsWith('name*')) return true;
-  return false;
-}
-
-/** Some readers ignore the case of a name, take off blanks and single quotes, read `model[]` as a list, or decode RFC 2047. */
-function isNearlyModel(name: string): boolean {
-  return name !== 'model' && (name.includes('=?') || name.replace(/[^a-z]/gi, '').toLowerCase() === 'model');
 }
