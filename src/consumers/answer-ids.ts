@@ -4,7 +4,7 @@ import { JsonWalk, type WalkValue, type WalkVisitor } from '../common/json/json-
 const ISSUED: ReadonlySet<string> = new Set(['file_id', 'file_ids', 'container_id', 'container']);
 /** What holds anything, also what a client, a tool of its own, or a server of its choice (`error`, `output`) wrote. */
 const FREE_FORM: ReadonlySet<string> = new Set([
-  'arguments', 'attributes', 'error', 'filters', 'headers', 'input_schema', 'metadata', 'output', 'output_schema', 'parameters',
+  'arguments', 'attributes', 'env', 'error', 'filters', 'headers', 'input_schema', 'metadata', 'output', 'output_schema', 'parameters',
   'schema', 'tools',
 ]); // prettier-ignore
 /** No provider's id is as long. */

@@ -357,11 +357,12 @@ describe('IssuedIds', () => {
           { id: 'l', type: 'mcp_list_tools', tools: [{ input_schema: { default: echoed } }] },
           { id: 'f', type: 'file_search_call', results: [{ file_id: 'file_1', attributes: echoed }] },
           { id: 'g', type: 'function_call', arguments: JSON.stringify(echoed) },
+          { id: 'h', type: 'local_shell_call', action: { type: 'exec', env: echoed } },
           { id: 'm', type: 'mcp_call', output: { x: [echoed] }, error: { content: [{ _meta: echoed }] } },
         ],
         previous_response_id: 'x',
       }),
-    ).toEqual(['resp_1', 'l', 'f', 'file_1', 'g', 'm']);
+    ).toEqual(['resp_1', 'l', 'f', 'file_1', 'g', 'h', 'm']);
   });
 
   it('learns an item by itself, a conversation by its name, and no id that is none', () => {

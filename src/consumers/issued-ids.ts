@@ -1,4 +1,5 @@
 import { miscasedKey, previousResponseNotFound, unreadableId } from '../common/errors/access-errors.js';
+import { invalidJson } from '../common/errors/catalogue.js';
 import type { GatewayError } from '../common/errors/gateway-error.js';
 import type { JsonDocument } from '../common/json/json-document.js';
 import { printable } from '../common/text/mask.js';
@@ -7,6 +8,8 @@ import { visitNamed } from './request-ids.js';
 
 /** Enough for a day of a busy team; what is older is asked for rarely, and is then not found. */
 const LIMIT = 50_000;
+
+const UNREADABLE = 'a text in it holds an escape that JSON does not know, or a name has no colon behind it';
 
 interface Issue {
   readonly consumer: string | null;
@@ -64,8 +67,9 @@ export class IssuedIds {
     // Without consumers nothing is refused, so nothing is looked for before anything is known.
     if (!closed && this.#issues.size === 0) return null;
     const found: { pinned: Pinned | null } = { pinned: null };
-    visitNamed(body, ({ id, param, miscased }) => {
+    visitNamed(body, ({ id, param, miscased, unreadable }) => {
       if (id === null) {
+        if (closed && unreadable === true) throw invalidJson(UNREADABLE);
         if (closed && miscased !== undefined) throw miscasedKey(shownKey(miscased), param);
         if (closed) throw unreadableId(param);
         return;

@@ -62,4 +62,19 @@ describe('what a request names', () => {
   ])('what leads to no id may be written in any case: %j', (body) => {
     expect(ask(body)).toBe('anywhere');
   });
+
+  it.each([
+    String.raw`{"input":[{"type":"message","role":"user","content":[{"type":"input_file","fi\x6ce_id":"cfile_1"}]}]}`,
+    String.raw`{"input":[{"type":"item_ref\x65rence","id":"msg_1","y":1}]}`,
+    String.raw`{"conversation":{"i\x64":"conv_1"}}`,
+    '{"input":[{"type":"item_reference","y":1,"id" "msg_1"}]}',
+  ])('what readers could read differently is no JSON where consumers are apart: %s', (body) => {
+    expect(ask(body)).toMatch(/^invalid_json/);
+    expect(ask(body, false)).not.toMatch(/^invalid_json/);
+  });
+
+  it.each([
+    String.raw`{"metadata":{"a\x62":"\q"},"input":"x"}`,
+    String.raw`{"input":[{"type":"function_call","call_id":"c","name":"f","arguments":{"a\x62":1}}]}`,
+  ])('what leads to no id may be as it likes: %s', (body) => expect(ask(body)).toBe('anywhere'));
 });

@@ -10,6 +10,8 @@ export interface NamedId {
   readonly param: string;
   /** A key that differs from `param` in case only, as it was written: who knows whether a provider takes it for that. */
   readonly miscased?: string;
+  /** There is a text that readers may take for different ones. */
+  readonly unreadable?: boolean;
 }
 
 /** Fields that name a file or a container wherever they stand in items and tools. */
@@ -138,6 +140,10 @@ class NamedIds implements WalkVisitor<Inside> {
   close({ item, memberOf, key, filled }: Inside): void {
     memberOf?.note(key, filled ? FILLED : EMPTY);
     if (item?.isReference === true) for (const id of item.ids) this.visit({ id, param: 'input' });
+  }
+
+  doubt({ place }: Inside): void {
+    if (place !== 'free') this.visit({ id: null, param: 'input', unreadable: true });
   }
 
   #lookAtCase(key: string, { place }: Inside): void {

@@ -192,9 +192,14 @@ export class Resolution {
 
   // ---- with the body
 
-  /** 400. A provider that ignores the case of keys must not see another model than is looked up here. */
+  /**
+   * 400. A provider that ignores the case of keys, or takes comments and single quotes, must not see another model than is
+   * looked up here.
+   */
   #oneReading({ body, input }: GatewayExchange): void {
     if (!this.consumers.closed || input.operation.body !== 'json') return;
+    if (body.foreignAt >= 0)
+      throw invalidJson(`at byte ${body.foreignAt} is a character that JSON has only in quoted texts`);
     const twin = body.caseTwin(MODEL);
     if (twin !== undefined) throw miscasedKey(printable(twin), 'model');
   }
@@ -220,10 +225,12 @@ export class Resolution {
   }
 
   /** 400. */
-  #supportedProtocol({ input }: GatewayExchange, known: ModelRoute): ModelRoute {
+  #supportedProtocol({ input, requestedModel }: GatewayExchange, known: ModelRoute): ModelRoute {
     const speaking = known.speaking(input.operation);
     if (speaking !== null) return speaking;
-    throw unsupportedProtocol(printable(known.model.name), input.operation.path);
+    // One that is addressed directly has no name of its own.
+    const name = known.model.name === '' ? requestedModel : known.model.name;
+    throw unsupportedProtocol(printable(name), input.operation.path);
   }
 
   /** 404 for what was issued to somebody else; what was issued here pins the request to its upstream. */

@@ -31,6 +31,8 @@ export interface Asking {
 export class RoutingService implements OnModuleInit {
   readonly #config: GatewayConfig;
   readonly #routes = new Map<string, ModelRoute>();
+  /** Names of the file that lead nowhere: they are not addressed directly either. */
+  readonly #disabled = new Set<string>();
   readonly #direct: DirectRoutes | null;
   /** Made when first asked for, and kept: what is configured bounds their number. */
   readonly #directRoutes = new Map<string, ModelRoute>();
@@ -54,7 +56,8 @@ export class RoutingService implements OnModuleInit {
       const policy =
         model.order === 'listed' ? null : this.policies.policy(model.order, ['models', i, 'order']);
       const route = this.#compile(model, policy);
-      if (route !== null) this.#routes.set(model.name, route);
+      if (route === null) this.#disabled.add(model.name);
+      else this.#routes.set(model.name, route);
     }
   }
 
@@ -123,7 +126,7 @@ export class RoutingService implements OnModuleInit {
   }
 
   #addressed(name: string, { sight, mayAddress }: Asking): ModelRoute | undefined {
-    if (this.#direct === null || !mayAddress) return undefined;
+    if (this.#direct === null || !mayAddress || this.#disabled.has(name)) return undefined;
     const route = this.#directRoute(name, this.#direct);
     if (route === undefined || sight === null) return route;
     return sight.narrowDirect(route) ?? undefined;

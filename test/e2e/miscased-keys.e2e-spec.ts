@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { completion } from '../support/answers.js';
 import { bearer, consumer } from '../support/consumers.js';
 import { stage } from '../support/stage.js';
 
@@ -51,6 +52,35 @@ describe('a key of the body that is "model" but for case', () => {
       .end();
     expect([answer.status, answer.json]).toMatchObject([400, { error: { param: 'model' } }]);
     expect(set.a.requests).toHaveLength(0);
+  });
+});
+
+describe('a body that only lenient readers could read', () => {
+  const bodies = [
+    '{"model":"m","messages":[/*"*/],"model":"real-big","x":[/*"*/]}',
+    `{"model":"m","messages":[{'role':'user'}]}`,
+    '{"model":"m","messages":[],"x":[//"\n],"model":"real-big","y":[//"\n]}',
+  ];
+
+  it('is refused where consumers are apart', async () => {
+    const set = await stage({ file: closed });
+    for (const path of ['chat/completions', 'embeddings', 'responses', 'messages'])
+      for (const body of bodies) {
+        const answer = await set.gateway.send({ path: `/v1/${path}`, body, headers: bearer('red') }).end();
+        expect([answer.status, answer.json]).toMatchObject([400, { error: { code: 'invalid_json' } }]);
+        expect(answer.text).toContain('is a character that JSON has only in quoted texts');
+      }
+    expect(set.a.requests).toHaveLength(0);
+  });
+
+  it('passes in an open service, byte for byte', async () => {
+    const set = await stage();
+    for (const body of bodies) {
+      set.a.next((_r, upstream) => upstream.json(200, completion()));
+      const answer = await set.gateway.send({ path: '/v1/chat/completions', body }).end();
+      expect(answer.status).toBe(200);
+      expect(set.a.last.text).toBe(body.replace('"m"', '"real-a"'));
+    }
   });
 });
 

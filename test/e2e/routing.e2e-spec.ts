@@ -122,6 +122,26 @@ describe('default_model and direct addressing', () => {
     const listed = await set.gateway.send({ method: 'GET', path: '/v1/models', headers: {} }).end();
     expect(listed.text).not.toContain('real-b');
   });
+
+  it('provider/model is no way around an entry of that name that is disabled', async () => {
+    const models = [
+      { name: 'm', upstreams: ['a'] },
+      { name: 'pa/real-a', upstreams: ['a'], disabled: true },
+    ];
+    const set = await stage({ server: { direct: true }, file: () => ({ models }) });
+    expect((await ask(set, 'pa/real-a')).status).toBe(404);
+    expect((await ask(set, 'pa:real-a')).status).toBe(200);
+  });
+
+  it('provider/model is called by its name where it cannot be used', async () => {
+    const set = await stage({ server: { direct: true } });
+    const body = { model: 'pa/real-a', max_tokens: 5, messages: [] };
+    const answer = await set.gateway.send({ path: '/v1/messages', body }).end();
+    expect([answer.status, answer.text]).toEqual([
+      400,
+      expect.stringContaining('The model \\"pa/real-a\\" cannot'),
+    ]);
+  });
 });
 
 describe('hints', () => {

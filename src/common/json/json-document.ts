@@ -60,6 +60,14 @@ export class JsonDocument extends JsonContainer {
     return this.#find(key) !== -1;
   }
 
+  /**
+   * Where the first byte stands, between the texts below the top level, that no JSON has there; -1 where there is none. A
+   * reader that takes comments or single quotes could find other members in these bytes.
+   */
+  get foreignAt(): number {
+    return this.index.foreignAt;
+  }
+
   /** The first key of the bytes, decoded, that one of the names differs from in case only. */
   caseTwin(twins: CaseTwins): string | undefined {
     const slot = this.index.findCaseTwin(twins);

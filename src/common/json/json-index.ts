@@ -26,6 +26,8 @@ export class JsonIndex {
     readonly opener: Opener,
     private readonly table: readonly number[],
     private readonly escapedKeys: ReadonlyMap<number, string> | null,
+    /** Where the first byte stands below this level that no JSON has there; -1 where there is none. */
+    readonly foreignAt: number,
   ) {
     this.#stride = opener === OPEN_OBJECT ? 4 : 2;
     this.count = table.length / this.#stride;
@@ -48,7 +50,8 @@ export class JsonIndex {
   ): JsonIndex {
     scanner.finish(end);
     const first = start === 0 && source.byteAt(0) === 0xef ? 3 : start;
-    return new JsonIndex(source, first, end, scanner.open, opener, scanner.take(), scanner.escapedKeys);
+    const { open, escapedKeys, foreignAt } = scanner;
+    return new JsonIndex(source, first, end, open, opener, scanner.take(), escapedKeys, foreignAt);
   }
 
   /** `scan` of a whole buffer; undefined where it is no such value. */

@@ -32,7 +32,40 @@ function parsed(value: unknown, key: string, path: readonly string[], found: See
   return found;
 }
 
+/** How often it was in doubt, however the text is cut in two. */
+function doubts(json: string): number {
+  const bytes = Buffer.from(json);
+  const counts = Array.from({ length: bytes.length + 1 }, (_, place) => {
+    let count = 0;
+    const visitor = { open: () => 0, value: () => {}, close: () => {}, doubt: () => count++ };
+    const walk = new JsonWalk<number>(visitor, 0);
+    for (const part of [bytes.subarray(0, place), bytes.subarray(place)]) walk.feed(part);
+    return count;
+  });
+  expect(new Set(counts).size).toBe(1);
+  return counts[0] as number;
+}
+
 describe('JsonWalk', () => {
+  it.each([
+    ['an escape that JSON does not know', String.raw`{"a":[{"fi\x6ce_id":1}]}`],
+    ['an escape of the line end in a name', '{"fi\\\nle_id":1}'],
+    ['an escape in a text', String.raw`{"type":"item\u{5f}reference"}`],
+    ['a name without a colon', '{"a":{"id" "x"}}'],
+    ['a name with another sign behind it', '{"id"="x"}'],
+    ['a name alone', '{"id"}'],
+    ['a name before a comma', '{"id","b":1}'],
+    ['a name before an object', '{"id"{"a":1}}'],
+  ])('is in doubt at %s', (_, json) => expect(doubts(json)).toBeGreaterThan(0));
+
+  it.each([
+    ['white space around colons', '{"a" \t\n\r: 1, "b"\n:{"c" :[]}}'],
+    ['escapes of JSON', String.raw`{"\u0061\"\\\/\b\f\n\r\t":"\ud800"}`],
+    ['a bare control character', '{"a":"\\"\n\t\u0001"}'],
+    ['a long text that is cut in an escape', `{"a":"${'\\n'.repeat(3000)}","b":"x${'\\n'.repeat(3000)}"}`],
+    ['texts in lists', '["a","b",["c"],{"d":"e"}]'],
+  ])('is in none at %s', (_, json) => expect(doubts(json)).toBe(0));
+
   it('names each value by its member, also inside of lists', () => {
     expect(values('{"a":"1","b":{"c":["2","3",{"d":"4"}]},"e":[["5"]],"f":1,"g":null,"h":true,"i":[null,-1.5e3]}')).toEqual([
       ['a', '1'], ['b/c/c', '2'], ['b/c/c', '3'], ['b/c/c/d', '4'], ['e/e/e', '5'], ['f', undefined], ['g', null], ['h', undefined],

@@ -15,6 +15,8 @@ const SPACE = 0x20;
 const NEAR_BYTES = 16;
 /** Of a longer text only this much is told. */
 const TEXT_LIMIT_BYTES = 4096;
+// oxlint-disable-next-line no-control-regex
+const CONTROL = /[\u0000-\u001f]/g;
 /** What is deeper is passed over; a request cannot be. */
 const DEPTH_LIMIT = 20_000;
 
@@ -27,6 +29,8 @@ export interface WalkVisitor<C> {
   open(kind: 'object' | 'array', key: string, inside: C): C;
   value(key: string, value: WalkValue, inside: C): void;
   close(inside: C): void;
+  /** A text that does not decode, or a name that no colon follows: a lenient reader may read other members than this walk. */
+  doubt?(inside: C): void;
 }
 
 interface Frame<C> {
@@ -48,6 +52,8 @@ export class JsonWalk<C> {
   #escaped = false;
   /** In an object: the next string is a name. */
   #expectsName = false;
+  /** A name was read, its colon was not. */
+  #expectsColon = false;
   #inScalar = false;
   #text = '';
   #over = false;
@@ -78,6 +84,10 @@ export class JsonWalk<C> {
     }
     const inScalar = this.#inScalar;
     this.#inScalar = false;
+    if (this.#expectsColon) {
+      this.#expectsColon = false;
+      if (byte !== COLON) this.#doubt();
+    }
     switch (byte) {
       case QUOTE:
         this.#inString = true;
@@ -127,7 +137,10 @@ export class JsonWalk<C> {
     if (room > 0) this.#text += chunk.toString('latin1', from, Math.min(end, from + room));
     if (quote < 0) return end;
     this.#inString = false;
-    this.#end(decoded(this.#text));
+    const text = decoded(this.#text);
+    // A text that was cut may end inside of an escape.
+    if (text === null && this.#text.length < TEXT_LIMIT_BYTES) this.#doubt();
+    this.#end(text ?? this.#text);
     return quote + 1;
   }
 
@@ -163,22 +176,29 @@ export class JsonWalk<C> {
 
   #end(text: string): void {
     const frame = this.#frames.at(-1);
-    if (frame?.object === true && this.#expectsName) frame.key = text;
-    else this.#tell(text);
+    if (frame?.object === true && this.#expectsName) {
+      frame.key = text;
+      this.#expectsColon = true;
+    } else this.#tell(text);
   }
 
   #tell(value: WalkValue): void {
     const frame = this.#frames.at(-1);
     if (frame !== undefined) this.visitor.value(frame.key, value, frame.inside);
   }
+
+  #doubt(): void {
+    const frame = this.#frames.at(-1);
+    if (frame !== undefined) this.visitor.doubt?.(frame.inside);
+  }
 }
 
-function decoded(raw: string): string {
+/** Null where it has an escape that JSON does not know. A bare control character is what everybody takes it for. */
+function decoded(raw: string): string | null {
   if (!raw.includes('\\')) return raw;
   try {
-    return JSON.parse(`"${raw}"`) as string;
+    return JSON.parse(`"${raw.replace(CONTROL, ' ')}"`) as string;
   } catch {
-    // No reader will take it for anything else.
-    return raw;
+    return null;
   }
 }
