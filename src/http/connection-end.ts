@@ -30,6 +30,11 @@ export function takeRequest(request: IncomingMessage, response: ServerResponse):
   return true;
 }
 
+/** Whether nothing came behind this request on its connection. */
+export function isLast(request: IncomingMessage): boolean {
+  return (request.socket as MarkedSocket)[LAST] === request;
+}
+
 /**
  * Takes no more requests on this connection, and lets its end be one that loses no answer. Gives the request that came
  * last; undefined where none came, null where this was said before. Trap: a socket that is closed while bytes of the

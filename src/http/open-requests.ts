@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { shuttingDown } from '../common/errors/catalogue.js';
+import { isLast } from './connection-end.js';
 import type { EdgeContext } from './edge-context.js';
 
 /** Chat requests from the arrival of their head to the last byte of their answer: what a shutdown waits for. */
@@ -21,10 +22,11 @@ export class OpenRequests {
     if (this.#open.size === 0) this.#whenIdle?.();
   }
 
-  /** Answers that begin from now on say that their connection ends with them. */
+  /** Answers that begin from now on say that their connection ends with them: of those of one connection the last. */
   announceEnd(): void {
-    for (const { headers } of this.#open)
-      if (!headers.includes('connection')) headers.push('connection', 'close');
+    for (const { headers, response } of this.#open)
+      if (response !== null && isLast(response.req) && !headers.includes('connection'))
+        headers.push('connection', 'close');
   }
 
   /** Refuses those whose body has not come whole: no exchange runs for them that could be told to end. */

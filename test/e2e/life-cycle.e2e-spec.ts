@@ -1,9 +1,9 @@
 import { createServer, type AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { describe, expect, it } from 'vitest';
-import { DONE, delta } from '../support/answers.js';
+import { completion, DONE, delta } from '../support/answers.js';
 import { ServiceProcess } from '../support/process.js';
-import { ScriptedUpstream } from '../support/scripted-upstream.js';
+import { type Script, ScriptedUpstream } from '../support/scripted-upstream.js';
 import { secretKey } from '../support/secret-watch.js';
 import { gate, waitFor } from '../support/wait-for.js';
 
@@ -251,6 +251,33 @@ describe('the end', () => {
     running.connection.socket.write(body);
     expect((await running.end()).status).toBe(200);
     expect(running.header('connection')).toBe('close');
+    expect(await service.exit()).toEqual({ code: 0, signal: null });
+  });
+
+  it('requests that stand behind another one on their connection are answered too', async () => {
+    const up = await upstreamOf();
+    const service = await ServiceProcess.listening({ config: configFor(up.url) });
+    const hold = gate();
+    // The second answer is there before the end is asked for; the others are not.
+    const held: Script = async (_r, answer) => {
+      await hold.opened;
+      await answer.json(200, completion());
+    };
+    up.next(held, (_r, answer) => answer.json(200, completion()), held);
+    const first = service.send({ body: BODY });
+    await waitFor(() => up.requests.length === 1, 'the first was sent');
+    const behind = [1, 2].map(() => first.connection.send({ body: BODY }));
+    await waitFor(() => up.requests.length === 3, 'those behind it were sent');
+    service.kill('SIGTERM');
+    await waitFor(async () => (await service.get('/readyz')).status === 503, 'readyz said 503');
+    hold.open();
+    const answers = await Promise.all([first, ...behind].map((answer) => answer.end()));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+    expect(answers.map((answer) => answer.header('connection'))).toEqual([
+      expect.not.stringMatching('close'),
+      expect.not.stringMatching('close'),
+      'close',
+    ]);
     expect(await service.exit()).toEqual({ code: 0, signal: null });
   });
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { UnservedReason, Waiter } from './waiter.js';
 import { claimOf, entry, SlotScene, told } from '../../../test/support/slot-scene.js';
 
 /** One upstream with one slot, which somebody holds. */
@@ -37,6 +38,35 @@ describe('a wait', () => {
     expect(wait.result).toEqual({ unserved: 'queue_timeout' });
     holder.lease.release();
     expect([upstream.slots.active, scene.waits]).toEqual([0, ['timeout:50']]);
+  });
+
+  it('ends as in vain when something is looked at between its deadline and its alarm', async () => {
+    const scene = new SlotScene();
+    const [x, y] = [scene.upstream('x', 1), scene.upstream('y', 1)];
+    const holders = [x, y].map((one) => claimOf(scene.ask(scene.waiter(scene.queue()), [entry(one)])));
+    const wait = scene.ask(scene.waiter(scene.queue({ waitMs: 50 })), [entry(x), entry(y)]);
+    // The alarm is late.
+    scene.clock.time += 50.4;
+    scene.rest(y, 1000);
+    await told();
+    expect([wait.result, scene.waits]).toEqual([{ unserved: 'queue_timeout' }, ['timeout:50']]);
+    for (const holder of holders) holder?.lease.release();
+  });
+
+  it('that is over before it begins is in vain, and counted where it has waited elsewhere', async () => {
+    const { scene, ask, holder, list } = occupied({ waitMs: 50 });
+    const begin = ({ waiter }: { readonly waiter: Waiter }, inVain: UnservedReason, budgetMs: number) =>
+      scene.dispatcher.wait(waiter, list, null, budgetMs, inVain);
+    const fresh = { waiter: scene.waiter(scene.queue({ waitMs: 50 })) };
+    expect(begin(fresh, 'queue_timeout', -0.3)).toEqual({ unserved: 'queue_timeout' });
+    expect(scene.waits).toEqual([]);
+    const home = begin(fresh, 'closed', 30);
+    scene.clock.advance(30);
+    expect(await home).toEqual({ unserved: 'closed' });
+    expect(begin(fresh, 'queue_timeout', -0.3)).toEqual({ unserved: 'queue_timeout' });
+    expect(scene.waits).toEqual(['timeout:30']);
+    expect(ask().result).toBeNull();
+    holder.lease.release();
   });
 
   it('costs nothing when its client leaves', async () => {

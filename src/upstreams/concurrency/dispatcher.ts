@@ -91,8 +91,14 @@ export class Dispatcher {
     waiter.budgetMs = budgetMs;
     waiter.inVain = inVain;
     const soonestMs = this.#opensMs(waiter, now);
-    if (soonestMs > budgetMs || soonestMs === Infinity) return { unserved: 'closed' };
-    if (budgetMs <= 0) return { unserved: inVain };
+    // Trap: a wait that was over before may be so by a fraction, and what is open opens in no less than nothing.
+    if (soonestMs > Math.max(0, budgetMs) || soonestMs === Infinity) return { unserved: 'closed' };
+    if (budgetMs <= 0) {
+      // Its time went by where no wait of the queue was counted.
+      if (waiter.hadPlace && inVain === 'queue_timeout')
+        waiter.queue?.count('timeout', waiter.waitedMs(now) / 1000);
+      return { unserved: inVain };
+    }
     const refused = this.#makeRoom(waiter);
     if (refused !== null) return refused;
     // Only who attends is called.
@@ -217,8 +223,12 @@ export class Dispatcher {
     for (let next = nextToGo(open, spilling, goesTo); next !== null; next = nextToGo(open, spilling, goesTo))
       this.#serve(next, now);
     for (const waiter of standing) {
-      if (waiter.waiting && this.#opensMs(waiter, now) > waiter.leftMs(now))
-        this.#end(waiter, { unserved: 'closed' });
+      if (!waiter.waiting) continue;
+      const leftMs = waiter.leftMs(now);
+      const soonestMs = this.#opensMs(waiter, now);
+      // Whose alarm is due just now has waited to the end.
+      if (leftMs <= 0 && soonestMs < Infinity) this.#end(waiter, { unserved: waiter.inVain });
+      else if (soonestMs > leftMs) this.#end(waiter, { unserved: 'closed' });
     }
   }
 
