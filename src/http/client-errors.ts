@@ -24,11 +24,13 @@ export class ClientErrors {
 
   /** The parser gave up on a connection, or a request did not arrive in time. May be told again for later bytes. */
   refuse(error: ParserError, socket: Socket): void {
+    const last = takeNoMore(socket);
     if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) {
+      // Nobody is there to be answered, but who left amid a body is noted.
+      if (last?.complete === false) edgeContext(last).reader?.refuse(errorFor(error));
       socket.destroy();
       return;
     }
-    const last = takeNoMore(socket);
     if (last === null) return;
     const answer = errorFor(error);
     if (last === undefined) {

@@ -1,7 +1,21 @@
 import type { IncomingMessage } from 'node:http';
 
-const EXPOSED =
-  'x-request-id, x-llm-proxy-model, x-llm-proxy-upstream, x-llm-proxy-provider, x-llm-proxy-attempts, retry-after, retry-after-ms';
+/** All that the service says of itself in the head of an answer. */
+const EXPOSED = [
+  'x-request-id',
+  'x-upstream-request-id',
+  'x-llm-proxy-model',
+  'x-llm-proxy-upstream',
+  'x-llm-proxy-provider',
+  'x-llm-proxy-real-model',
+  'x-llm-proxy-attempts',
+  'x-llm-proxy-trail',
+  'x-llm-proxy-queue-ms',
+  'x-llm-proxy-affinity',
+  'x-should-retry',
+  'retry-after',
+  'retry-after-ms',
+].join(', ');
 
 /** CORS for the origins of `server.cors`; built once. */
 export class Cors {

@@ -480,6 +480,7 @@ describe('consumers side by side', () => {
     await waitFor(() => gates.length === 1, 'the first one runs');
     const low = set.chat({ n: 2 }, { headers: { ...red, 'x-llm-proxy-priority': '-5' } });
     await waitFor(async () => (await depth()) === 1, 'one waits');
+    await set.gateway.logged('waits for a place of its consumer');
     const high = set.chat({ n: 3 }, { headers: red });
     await waitFor(async () => (await depth()) === 2, 'two wait');
     // They count in the size of the queue.

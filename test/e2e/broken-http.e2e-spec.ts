@@ -395,6 +395,19 @@ describe('garbage behind good requests on one connection', () => {
     expectRefusal(await answer.end(), 400, 'malformed_request');
     expect(a.requests).toEqual([]);
   });
+
+  it('one line tells of a request whose client leaves amid its body by a reset', async () => {
+    const { a, gateway } = await stage();
+    const connection = gateway.connect();
+    connection.socket.write(chat({ headers: 'content-length: 500\r\nexpect: 100-continue\r\n' }));
+    const answer = connection.expect();
+    await waitFor(() => answer.interim.includes(100), 'its head had come');
+    answer.leave();
+    await gateway.logged('400 malformed_request');
+    expect(a.requests).toEqual([]);
+    const metrics = await gateway.metrics();
+    expect(metrics.sum('llm_proxy_rejected_total', { reason: 'bad_request' })).toBe(1);
+  });
 });
 
 describe('who is refused is not asked for the body first (RFC 9110 §10.1.1)', () => {

@@ -335,6 +335,12 @@ describe('CORS', () => {
     const { gateway, chat } = await stage({ server: { cors: ['https://app.example'] } });
     const good = await chat({}, { headers: { origin: 'https://app.example' } }).end();
     expect(good.header('access-control-allow-origin')).toBe('https://app.example');
+    const shown = good.header('access-control-expose-headers')?.split(', ') ?? [];
+    const ours = good.headerLines.map(([name]) => name).filter((name) => /^x-|^retry-/.test(name));
+    expect(ours.length).toBeGreaterThan(3);
+    expect(shown).toEqual(
+      expect.arrayContaining([...ours, 'x-llm-proxy-trail', 'x-should-retry', 'retry-after']),
+    );
     const bad = await chat({}, { headers: { origin: 'https://evil.example' } }).end();
     expect(bad.header('access-control-allow-origin')).toBeUndefined();
     const preflight = await gateway

@@ -7,6 +7,6 @@ export function kindByContentType(headers: UpstreamHeaders): AnswerKind | null {
   const type = mediaType(headerValue(headers, 'content-type'));
   if (type === '') return null;
   if (type === 'text/event-stream') return 'sse';
-  if (type === 'application/json' || type.endsWith('+json')) return 'json';
+  if (type === 'application/json' || type === 'text/json' || type.endsWith('+json')) return 'json';
   return 'other';
 }

@@ -93,13 +93,15 @@ export class GatewayLog {
     );
   }
 
-  /** `position`: how many are served before it at the best of its upstreams, and one. */
+  /** `position`: how many are served before it at the best of its upstreams, and one; 0 = it waits for none of them yet. */
   queued(requestId: string, model: string, position: number): void {
     if (!this.debugEnabled) return;
     const name = printable(model);
     this.logger.debug(
       { request_id: requestId, model: name, position },
-      `chat model=${name} waits for a slot (position ${position})`,
+      position === 0
+        ? `chat model=${name} waits for a place of its consumer`
+        : `chat model=${name} waits for a slot (position ${position})`,
     );
   }
 

@@ -9,6 +9,7 @@ import { excluded, type SpillReason } from './spill.js';
 import {
   CALLED,
   type Unserved,
+  outcomeOf,
   type UnservedReason,
   type WaitEnd,
   type WaitResult,
@@ -391,15 +392,4 @@ export class Dispatcher {
         this.tools.spilled(waiter.queue?.model ?? '', upstream, reason),
     };
   }
-}
-
-function outcomeOf(result: WaitEnd): 'served' | 'timeout' | 'left' | null {
-  // Its wait for a slot is still to come.
-  if (result === CALLED) return null;
-  if (!('unserved' in result)) return 'served';
-  const outcomes: Partial<Record<UnservedReason, 'timeout' | 'left'>> = {
-    queue_timeout: 'timeout',
-    left: 'left',
-  };
-  return outcomes[result.unserved] ?? null;
 }

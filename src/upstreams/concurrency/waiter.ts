@@ -120,3 +120,15 @@ export class Waiter implements Standing {
     return this.#since === null ? 0 : now - this.#since;
   }
 }
+
+/** What the wait counts as; null where it does not. */
+export function outcomeOf(result: WaitEnd): 'served' | 'timeout' | 'left' | null {
+  // Its wait for a slot is still to come.
+  if (result === CALLED) return null;
+  if (!('unserved' in result)) return 'served';
+  const outcomes: Partial<Record<UnservedReason, 'timeout' | 'left'>> = {
+    queue_timeout: 'timeout',
+    left: 'left',
+  };
+  return outcomes[result.unserved] ?? null;
+}
