@@ -28,7 +28,7 @@ function service() {
   return { app: app as unknown as INestApplication, open, state, happened, lineClosed: () => lineClosed };
 }
 
-const request = (): EdgeContext => ({ reader: null, headers: [] }) as unknown as EdgeContext;
+const request = (): EdgeContext => ({ reader: null, response: null, headers: [] }) as unknown as EdgeContext;
 
 describe('shutDown', () => {
   it.each([

@@ -25,7 +25,7 @@ export class OpenRequests {
   /** Answers that begin from now on say that their connection ends with them: of those of one connection the last. */
   announceEnd(): void {
     for (const { headers, response } of this.#open)
-      if (response !== null && isLast(response.req) && !headers.includes('connection'))
+      if ((response === null || isLast(response.req)) && !headers.includes('connection'))
         headers.push('connection', 'close');
   }
 
