@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { pluginFailed } from '../common/errors/catalogue.js';
 import { GatewayError } from '../common/errors/gateway-error.js';
+import { isThenable } from '../common/errors/plugin-mistake.js';
 import { GatewayLog } from '../observability/log/gateway-log.js';
 import { GatewayMetrics } from '../observability/metrics/gateway.metrics.js';
 import { refusalOf } from './plugin-refusal.js';
-import { isThenable } from './plugin-returns.js';
 
 /** What plugins throw: names the plugin in the log, counts, and never shows its text to a client. */
 @Injectable()
