@@ -36,7 +36,7 @@ export class AppModule {
         GatewayModule.forRoot(options.plugins),
         ProberModule,
         HttpModule,
-        ...options.plugins.map(({ module }) => module),
+        ...options.plugins.flatMap(({ modules }) => modules),
       ],
     };
   }

@@ -3,7 +3,7 @@ import { printable } from '../common/text/mask.js';
 import type { GatewayConfig } from '../config/gateway-config.js';
 import { nearest } from '../config/loader/nearest.js';
 import { readSettings } from './plugin-config.js';
-import { type LoadedPlugin, pathOfModule, REGISTERS_NOTHING } from './plugin-modules.js';
+import { describe, type LoadedPlugin, pathOfModule, REGISTERS_NOTHING } from './plugin-modules.js';
 import {
   type PluginProblem,
   registeredTwice,
@@ -31,11 +31,12 @@ export class PluginCheck {
     for (const registration of await registrationsIn(builtIn)) this.#enter(registration, []);
   }
 
-  async plugin({ module, entry }: LoadedPlugin): Promise<void> {
+  async plugin({ modules, entry }: LoadedPlugin): Promise<void> {
     const path = entry === null ? [] : pathOfModule(entry);
     try {
-      const found = await registrationsIn(module);
-      const own = found.filter((registration) => registration.module === classOf(module));
+      const found = (await Promise.all(modules.map(registrationsIn))).flat();
+      const classes = new Set(modules.map(classOf));
+      const own = found.filter((registration) => classes.has(registration.module));
       if (entry !== null && own.length === 0) {
         this.problems.push({ path, message: `"${entry.module}" ${REGISTERS_NOTHING}` });
       }
@@ -47,9 +48,7 @@ export class PluginCheck {
       }
     } catch (error) {
       // What a plugin's own classes throw while they are read.
-      const why =
-        error instanceof Error ? `${error.name}: ${error.message.split('\n')[0]}` : 'no error object';
-      this.problems.push({ path, message: `the plugin cannot be read (${why})` });
+      this.problems.push({ path, message: `the plugin cannot be read (${describe(error)})` });
     }
   }
 

@@ -12,7 +12,9 @@ import {
   type RoutingChoice,
   type RoutingPolicy,
 } from '../contracts/routing-policy.js';
-import { asPluginModule, loadPlugins } from './plugin-modules.js';
+import { loadPlugins } from './plugin-modules.js';
+import { asPluginModule, partsOf } from './plugin-parts.js';
+import { registrationsIn } from './plugin-registrations.js';
 import { PluginExplorer } from './plugin.explorer.js';
 import { PluginSetupError } from '../common/errors/plugin-setup-error.js';
 
@@ -24,9 +26,16 @@ class Plugin { configure(config) { globalThis.llmProxyPluginConfig = config; } }
 Reflect.defineMetadata('llm-proxy:interceptor', { id: 'from-file', order: 350 }, Plugin);
 export { Plugin };`;
 
+const SECOND = `
+class Second { configure(config) { globalThis.llmProxySecondConfig = config; } }
+Reflect.defineMetadata('llm-proxy:interceptor', { id: 'second', order: 340 }, Second);
+export default Second;`;
+
 beforeAll(() => {
   directory = mkdtempSync(join(tmpdir(), 'plugins-'));
   writeFileSync(join(directory, 'good.mjs'), PLUGIN);
+  writeFileSync(join(directory, 'two.mjs'), `${PLUGIN}\n${SECOND}`);
+  writeFileSync(join(directory, 'twice.mjs'), `${PLUGIN}\n${SECOND.replace('second', 'from-file')}`);
   writeFileSync(join(directory, 'empty.mjs'), 'export const nothing = 1;');
   writeFileSync(join(directory, 'throws.mjs'), "throw new Error('first line\\nsecond line');");
   writeFileSync(join(directory, 'throws-nothing.mjs'), 'throw undefined;');
@@ -44,7 +53,7 @@ describe('loadPlugins', () => {
     for (const path of ['./good.mjs', join(directory, 'good.mjs')]) {
       const { plugins, problems } = await loadPlugins([entry(path)], directory);
       expect(problems).toEqual([]);
-      expect(typeof plugins[0]?.module).toBe('function');
+      expect(plugins[0]?.modules).toEqual([expect.any(Function)]);
       expect(plugins[0]?.entry?.path).toEqual(['plugins', 0]);
     }
   });
@@ -97,6 +106,44 @@ describe('asPluginModule', () => {
     expect(asPluginModule(dynamic)).toBe(dynamic);
     expect(asPluginModule(Alpha)).not.toBe(Alpha);
     for (const wrong of [undefined, null, 7, 'x', {}, class {}]) expect(asPluginModule(wrong)).toBeNull();
+  });
+});
+
+describe('partsOf', () => {
+  const idsIn = async (exported: readonly unknown[]): Promise<string[]> => {
+    const found = await Promise.all((await partsOf(exported)).map(registrationsIn));
+    return found.flat().map(({ name }) => name);
+  };
+  @Module({ imports: [SizedModule], providers: [Zeta] })
+  class OuterModule {}
+  @Module({ providers: [{ provide: 'renamed', useClass: Alpha }] })
+  class RenamingModule {}
+  @Module({ providers: [{ provide: Alpha, useFactory: () => new Alpha() }] })
+  class MakingModule {}
+  @Module({ imports: [forwardRef(() => SecondModule)], providers: [Alpha] })
+  class FirstModule {}
+  @Module({ imports: [FirstModule], providers: [Zeta] })
+  class SecondModule {}
+  const dynamic = { module: class Dynamic {}, providers: [Alpha], imports: [OuterModule] };
+
+  it.each<[string, unknown[], string[]]>([
+    ['all marked classes', [Zeta, Alpha, 5, null, class {}, { module: 'm' }], ['zeta', 'alpha']],
+    ['one that is exported by two names once', [Zeta, Alpha, Zeta], ['zeta', 'alpha']],
+    ['a class beside a module', [Alpha, SizedModule], ['sized', 'alpha']],
+    ['a class that a module provides once', [Sized, SizedModule], ['sized']],
+    ['the same under another token', [Alpha, RenamingModule], ['alpha']],
+    ['none that a module makes itself', [Alpha, MakingModule], []],
+    ['a module that another one imports once', [SizedModule, OuterModule], ['zeta', 'sized']],
+    ['modules that import each other once', [FirstModule, SecondModule], ['zeta', 'alpha']],
+    [
+      'a module as it was configured',
+      [dynamic, dynamic.module, OuterModule, Sized],
+      ['alpha', 'zeta', 'sized'],
+    ],
+    ['several modules', [RenamingModule, SizedModule], ['alpha', 'sized']],
+    ['nothing', [], []],
+  ])('takes %s', async (_what, exported, ids) => {
+    expect(await idsIn(exported)).toEqual(ids);
   });
 });
 
@@ -197,7 +244,20 @@ describe('the wiring of plugins', () => {
     await expect(boot([OtherFastest])).rejects.toThrow(/two routing policies are registered as "fastest"/);
   });
 
+  it('registers every marked class of a file, each with the config of its entry', async () => {
+    const plugins = [{ module: './two.mjs', config: { size: 4 } }];
+    const ids = await boot([], { plugins });
+    expect(ids.filter((id) => id === 'second' || id === 'from-file')).toEqual(['second', 'from-file']);
+    const configured = globalThis as Record<string, unknown>;
+    expect(configured['llmProxyPluginConfig']).toEqual({ size: 4 });
+    expect(configured['llmProxySecondConfig']).toEqual({ size: 4 });
+    expect(await boot([], { plugins, disable: ['second'] })).not.toContain('second');
+  });
+
   it('refuses two of one id', async () => {
+    await expect(boot([], { plugins: [{ module: './twice.mjs' }] })).rejects.toThrow(
+      /^plugins\[0\]\.module: two interceptors are registered as "from-file"/,
+    );
     await expect(boot([Alpha, OtherAlpha])).rejects.toThrow(/two interceptors are registered as "alpha"/);
   });
 

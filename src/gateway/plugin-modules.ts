@@ -1,16 +1,14 @@
 import { pathToFileURL } from 'node:url';
 import { isAbsolute, resolve } from 'node:path';
-import { type DynamicModule, Module, type Type } from '@nestjs/common';
 import type { ConfigPath } from '../common/text/config-path.js';
 import type { PluginConfig } from '../config/gateway-config.js';
-import { MARKS } from './plugin-marks.js';
+import { asPluginModule, partsOf } from './plugin-parts.js';
+import type { PluginModule } from './plugin-registrations.js';
 import type { PluginProblem } from '../common/errors/plugin-setup-error.js';
 
-/** A plugin as Nest takes it: a module class, a dynamic module, or a bare provider that is wrapped in a module. */
-export type PluginModule = Type | DynamicModule;
-
 export interface LoadedPlugin {
-  readonly module: PluginModule;
+  /** At least one. */
+  readonly modules: readonly PluginModule[];
   /** The entry of the file; null for a plugin given in code. */
   readonly entry: PluginConfig | null;
 }
@@ -31,7 +29,7 @@ export async function loadPlugins(
   for (const entry of entries) {
     const found = await importPlugin(entry, directory);
     if ('message' in found) problems.push(found);
-    else plugins.push({ module: found.module, entry });
+    else plugins.push({ modules: found.modules, entry });
   }
   return { plugins, problems };
 }
@@ -42,19 +40,10 @@ export function givenPlugins(given: readonly unknown[]): LoadedPlugins {
   const problems: PluginProblem[] = [];
   for (const [i, plugin] of given.entries()) {
     const module = asPluginModule(plugin);
-    if (module !== null) plugins.push({ module, entry: null });
+    if (module !== null) plugins.push({ modules: [module], entry: null });
     else problems.push({ path: [], message: `plugins[${i}] given to createApp ${REGISTERS_NOTHING}` });
   }
   return { plugins, problems };
-}
-
-/** Null for what registers nothing. */
-export function asPluginModule(given: unknown): PluginModule | null {
-  if (typeof given === 'object' && given !== null && 'module' in given) return given as DynamicModule;
-  if (typeof given !== 'function') return null;
-  const plugin = given as Type;
-  if (isModule(plugin)) return plugin;
-  return isMarked(plugin) ? wrapped(plugin) : null;
 }
 
 /** Where the module of an entry stands in the file. */
@@ -68,7 +57,7 @@ export const REGISTERS_NOTHING =
 async function importPlugin(
   entry: PluginConfig,
   directory: string,
-): Promise<{ readonly module: PluginModule } | PluginProblem> {
+): Promise<{ readonly modules: readonly PluginModule[] } | PluginProblem> {
   const isPath = entry.module.startsWith('.') || isAbsolute(entry.module);
   const specifier = isPath ? pathToFileURL(resolve(directory, entry.module)).href : entry.module;
   const path = pathOfModule(entry);
@@ -83,32 +72,17 @@ async function importPlugin(
         : `it failed while loading (${describe(error)})`;
     return { path, message: `cannot load "${entry.module}": ${why}` };
   }
-  const candidates = [exported['default'], ...Object.values(exported)];
-  const found =
-    candidates.find((value) => typeof value === 'function' && isModule(value as Type)) ??
-    candidates.find((value) => typeof value === 'object' && value !== null && 'module' in value) ??
-    candidates.find((value) => typeof value === 'function' && isMarked(value as Type));
-  const module = asPluginModule(found);
-  return module === null ? { path, message: `"${entry.module}" ${REGISTERS_NOTHING}` } : { module };
+  try {
+    const modules = await partsOf(Object.values(exported));
+    return modules.length === 0 ? { path, message: `"${entry.module}" ${REGISTERS_NOTHING}` } : { modules };
+  } catch (error) {
+    // What a plugin's own classes throw while they are read.
+    return { path, message: `the plugin cannot be read (${describe(error)})` };
+  }
 }
 
 /** Trap: anything can be thrown. */
-function describe(error: unknown): string {
+export function describe(error: unknown): string {
   if (!(error instanceof Error)) return 'it threw no error object';
   return `${error.name}: ${error.message.split('\n')[0]}`;
-}
-
-/** A provider that registers something by itself. */
-function isMarked(type: Type): boolean {
-  return Object.values(MARKS).some((key) => Reflect.hasMetadata(key, type));
-}
-
-function isModule(type: Type): boolean {
-  return ['imports', 'providers', 'controllers', 'exports'].some((key) => Reflect.hasMetadata(key, type));
-}
-
-function wrapped(provider: Type): Type {
-  class PluginProviderModule {}
-  Module({ providers: [provider], exports: [provider] })(PluginProviderModule);
-  return PluginProviderModule;
 }

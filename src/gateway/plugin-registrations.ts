@@ -1,8 +1,10 @@
 import type { DynamicModule, ForwardReference, Type } from '@nestjs/common';
 import type { InterceptorOptions } from '../contracts/interceptor.js';
 import { MARKS } from './plugin-marks.js';
-import type { PluginModule } from './plugin-modules.js';
 import type { RegistrationKind } from '../common/errors/plugin-setup-error.js';
+
+/** A plugin as Nest takes it. */
+export type PluginModule = Type | DynamicModule;
 
 /** What a provider registers, as its metadata tells it. */
 export interface Registration {
@@ -22,24 +24,39 @@ export function classOf(module: PluginModule): Type {
   return typeof module === 'function' ? module : module.module;
 }
 
-/** Those of a module and of all that it imports, at any depth; nothing is instantiated. */
-export async function registrationsIn(root: Import): Promise<Registration[]> {
-  const found: Registration[] = [];
-  const seen = new Set<unknown>();
+/** A module with all that it imports, at any depth. */
+export interface PluginContent {
+  readonly modules: ReadonlySet<unknown>;
+  /** Classes of providers, and classes for which there is a provider. */
+  readonly provided: ReadonlySet<unknown>;
+  readonly registrations: readonly Registration[];
+}
+
+/** As metadata tells it; nothing is instantiated. */
+export async function contentOf(root: Import): Promise<PluginContent> {
+  const registrations: Registration[] = [];
+  const provided = new Set<unknown>();
+  const modules = new Set<unknown>();
   const waiting: Import[] = [root];
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     const module = await resolved(next);
-    if (module === undefined || seen.has(module)) continue;
-    seen.add(module);
+    if (module === undefined || modules.has(module)) continue;
+    modules.add(module);
     const type = classOf(module);
     const more: Partial<DynamicModule> = typeof module === 'function' ? {} : module;
     waiting.push(...listOf<Import>(type, 'imports'), ...((more.imports as Import[] | undefined) ?? []));
     for (const provider of [...listOf(type, 'providers'), ...(more.providers ?? [])]) {
-      const provided = (provider as { useClass?: unknown } | undefined)?.useClass ?? provider;
-      if (typeof provided === 'function') found.push(...registeredBy(provided as Type, type));
+      const { provide, useClass } = (provider ?? {}) as { provide?: unknown; useClass?: unknown };
+      const given = useClass ?? provider;
+      provided.add(given).add(provide);
+      if (typeof given === 'function') registrations.push(...registeredBy(given as Type, type));
     }
   }
-  return found;
+  return { modules, provided, registrations };
+}
+
+export async function registrationsIn(root: Import): Promise<readonly Registration[]> {
+  return (await contentOf(root)).registrations;
 }
 
 function registeredBy(type: Type, module: Type): Registration[] {

@@ -25,9 +25,9 @@ export class PluginConfigurator implements OnModuleInit {
     for (const plugin of this.plugins) await this.#configure(plugin);
   }
 
-  async #configure({ module, entry }: LoadedPlugin): Promise<void> {
+  async #configure({ modules, entry }: LoadedPlugin): Promise<void> {
     const path = entry === null ? [] : [...entry.path, 'config'];
-    for (const interceptor of this.explorer.registeredBy(classOf(module))) {
+    for (const interceptor of modules.flatMap((module) => this.explorer.registeredBy(classOf(module)))) {
       const { id, options, hooks } = interceptor;
       const { settings, problems } = readSettings(options, entry?.config ?? {}, entry?.path ?? null);
       if (problems.length > 0) throw new PluginSetupError(problems);
