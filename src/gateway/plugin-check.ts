@@ -3,12 +3,13 @@ import { printable } from '../common/text/mask.js';
 import type { GatewayConfig } from '../config/gateway-config.js';
 import { nearest } from '../config/loader/nearest.js';
 import { readSettings } from './plugin-config.js';
-import { describe, type LoadedPlugin, pathOfModule, REGISTERS_NOTHING } from './plugin-modules.js';
+import { type LoadedPlugin, pathOfModule, REGISTERS_NOTHING } from './plugin-modules.js';
 import {
   type PluginProblem,
   registeredTwice,
   type RegistrationKind,
 } from '../common/errors/plugin-setup-error.js';
+import { describe, inTime } from './plugin-time-limit.js';
 import { classOf, type Registration, registrationsIn } from './plugin-registrations.js';
 
 /** The order that needs no policy. */
@@ -26,6 +27,9 @@ export class PluginCheck {
     classifier: new Map(),
   };
 
+  /** `limitMs`: how long what the modules of a plugin import may let itself be waited for. */
+  constructor(private readonly limitMs: number) {}
+
   /** `builtIn` is the module that brings what the service itself registers. */
   async start(builtIn: Type): Promise<void> {
     for (const registration of await registrationsIn(builtIn)) this.#enter(registration, []);
@@ -34,15 +38,15 @@ export class PluginCheck {
   async plugin({ modules, entry }: LoadedPlugin): Promise<void> {
     const path = entry === null ? [] : pathOfModule(entry);
     try {
-      const found = (await Promise.all(modules.map(registrationsIn))).flat();
+      const found = (await inTime(Promise.all(modules.map(registrationsIn)), this.limitMs)).flat();
       const classes = new Set(modules.map(classOf));
       const own = found.filter((registration) => classes.has(registration.module));
       if (entry !== null && own.length === 0) {
         this.problems.push({ path, message: `"${entry.module}" ${REGISTERS_NOTHING}` });
       }
       for (const registration of found) this.#enter(registration, path);
-      for (const { options } of own) {
-        if (options === null) continue;
+      for (const { options, faults } of own) {
+        if (options === null || faults.length > 0) continue;
         const { problems } = readSettings(options, entry?.config ?? {}, entry?.path ?? null);
         this.problems.push(...problems);
       }
@@ -70,7 +74,11 @@ export class PluginCheck {
   }
 
   #enter(registration: Registration, path: PluginProblem['path']): void {
-    const { kind, name, type, module } = registration;
+    const { kind, name, type, module, faults } = registration;
+    if (faults.length > 0) {
+      this.problems.push(...faults.map((message) => ({ path, message })));
+      return;
+    }
     const known = this.#known[kind];
     const other = known.get(name);
     const reserved = kind === 'policy' && name === LISTED;

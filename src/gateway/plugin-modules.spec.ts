@@ -39,6 +39,7 @@ beforeAll(() => {
   writeFileSync(join(directory, 'empty.mjs'), 'export const nothing = 1;');
   writeFileSync(join(directory, 'throws.mjs'), "throw new Error('first line\\nsecond line');");
   writeFileSync(join(directory, 'throws-nothing.mjs'), 'throw undefined;');
+  writeFileSync(join(directory, 'waits.mjs'), `await new Promise(() => {});${PLUGIN}`);
   writeFileSync(join(directory, 'syntax.mjs'), 'export {');
 });
 
@@ -51,11 +52,25 @@ const entry = (module: string) => ({ module, config: null, path: ['plugins', 0] 
 describe('loadPlugins', () => {
   it('imports a file relative to the configuration, and an absolute one', async () => {
     for (const path of ['./good.mjs', join(directory, 'good.mjs')]) {
-      const { plugins, problems } = await loadPlugins([entry(path)], directory);
+      const { plugins, problems } = await loadPlugins([entry(path)], directory, 5000);
       expect(problems).toEqual([]);
       expect(plugins[0]?.modules).toEqual([expect.any(Function)]);
       expect(plugins[0]?.entry?.path).toEqual(['plugins', 0]);
     }
+  });
+
+  it('gives up on a file whose import does not come to an end, and goes on with the next', async () => {
+    const { plugins, problems } = await loadPlugins(
+      [entry('./waits.mjs'), entry('./good.mjs')],
+      directory,
+      500,
+    );
+    expect(plugins).toHaveLength(1);
+    const message =
+      'cannot load "./waits.mjs": it did not come to an end within 0.5 s; an await at its top level';
+    expect(problems).toEqual([
+      { path: ['plugins', 0, 'module'], message: expect.stringContaining(message) as string },
+    ]);
   });
 
   it.each([
@@ -66,7 +81,7 @@ describe('loadPlugins', () => {
     ['./empty.mjs', /registers nothing/],
     ['./throws-nothing.mjs', /it threw no error object/],
   ])('has one problem with %s, and goes on with the next', async (path, message) => {
-    const { plugins, problems } = await loadPlugins([entry(path), entry('./good.mjs')], directory);
+    const { plugins, problems } = await loadPlugins([entry(path), entry('./good.mjs')], directory, 5000);
     expect(plugins).toHaveLength(1);
     expect(problems).toEqual([{ path: ['plugins', 0, 'module'], message: expect.stringMatching(message) }]);
   });

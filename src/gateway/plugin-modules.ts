@@ -4,6 +4,7 @@ import type { ConfigPath } from '../common/text/config-path.js';
 import type { PluginConfig } from '../config/gateway-config.js';
 import { asPluginModule, partsOf } from './plugin-parts.js';
 import type { PluginModule } from './plugin-registrations.js';
+import { describe, inTime, PluginLateError } from './plugin-time-limit.js';
 import type { PluginProblem } from '../common/errors/plugin-setup-error.js';
 
 export interface LoadedPlugin {
@@ -19,15 +20,16 @@ export interface LoadedPlugins {
   readonly problems: readonly PluginProblem[];
 }
 
-/** Imports the plugins that a file names. `directory` is where the file lies. */
+/** Imports the plugins that a file names. `directory` is where the file lies, `limitMs` the time that one may take. */
 export async function loadPlugins(
   entries: readonly PluginConfig[],
   directory: string,
+  limitMs: number,
 ): Promise<LoadedPlugins> {
   const plugins: LoadedPlugin[] = [];
   const problems: PluginProblem[] = [];
   for (const entry of entries) {
-    const found = await importPlugin(entry, directory);
+    const found = await importPlugin(entry, directory, limitMs);
     if ('message' in found) problems.push(found);
     else plugins.push({ modules: found.modules, entry });
   }
@@ -57,32 +59,29 @@ export const REGISTERS_NOTHING =
 async function importPlugin(
   entry: PluginConfig,
   directory: string,
+  limitMs: number,
 ): Promise<{ readonly modules: readonly PluginModule[] } | PluginProblem> {
   const isPath = entry.module.startsWith('.') || isAbsolute(entry.module);
   const specifier = isPath ? pathToFileURL(resolve(directory, entry.module)).href : entry.module;
   const path = pathOfModule(entry);
   let exported: Record<string, unknown>;
   try {
-    exported = (await import(specifier)) as Record<string, unknown>;
+    exported = (await inTime(import(specifier), limitMs)) as Record<string, unknown>;
   } catch (error) {
     const code = (error as { code?: unknown } | null)?.code;
     const why =
-      code === 'ERR_MODULE_NOT_FOUND'
-        ? 'it, or something it imports, was not found'
-        : `it failed while loading (${describe(error)})`;
+      error instanceof PluginLateError
+        ? `it ${error.message}; an await at its top level waits for what does not come`
+        : code === 'ERR_MODULE_NOT_FOUND'
+          ? 'it, or something it imports, was not found'
+          : `it failed while loading (${describe(error)})`;
     return { path, message: `cannot load "${entry.module}": ${why}` };
   }
   try {
-    const modules = await partsOf(Object.values(exported));
+    const modules = await inTime(partsOf(Object.values(exported)), limitMs);
     return modules.length === 0 ? { path, message: `"${entry.module}" ${REGISTERS_NOTHING}` } : { modules };
   } catch (error) {
     // What a plugin's own classes throw while they are read.
     return { path, message: `the plugin cannot be read (${describe(error)})` };
   }
-}
-
-/** Trap: anything can be thrown. */
-export function describe(error: unknown): string {
-  if (!(error instanceof Error)) return 'it threw no error object';
-  return `${error.name}: ${error.message.split('\n')[0]}`;
 }

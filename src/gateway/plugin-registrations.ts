@@ -1,6 +1,6 @@
 import type { DynamicModule, ForwardReference, Type } from '@nestjs/common';
 import type { InterceptorOptions } from '../contracts/interceptor.js';
-import { MARKS } from './plugin-marks.js';
+import { MARKS, markFaults } from './plugin-marks.js';
 import type { RegistrationKind } from '../common/errors/plugin-setup-error.js';
 
 /** A plugin as Nest takes it. */
@@ -16,6 +16,8 @@ export interface Registration {
   readonly type: Type;
   /** The class of the module that provides it. */
   readonly module: Type;
+  /** Why it cannot be registered as it is; its name and options may be of any kind then. */
+  readonly faults: readonly string[];
 }
 
 type Import = Type | DynamicModule | Promise<DynamicModule> | ForwardReference;
@@ -62,12 +64,12 @@ export async function registrationsIn(root: Import): Promise<readonly Registrati
 function registeredBy(type: Type, module: Type): Registration[] {
   const found: Registration[] = [];
   for (const kind of Object.keys(MARKS) as RegistrationKind[]) {
+    if (!Reflect.hasMetadata(MARKS[kind], type)) continue;
     // Of policies the mark is the name, of all others it is their options.
     const mark = Reflect.getMetadata(MARKS[kind], type) as string | { readonly id: string } | undefined;
-    if (mark === undefined) continue;
-    const name = typeof mark === 'string' ? mark : mark.id;
-    const options = kind === 'interceptor' ? (mark as InterceptorOptions) : null;
-    found.push({ kind, name, options, type, module });
+    const name = typeof mark === 'string' ? mark : (mark?.id ?? '');
+    const options = kind === 'interceptor' ? ((mark ?? null) as InterceptorOptions | null) : null;
+    found.push({ kind, name, options, type, module, faults: markFaults(kind, mark, type.name) });
   }
   return found;
 }

@@ -615,6 +615,58 @@ describe('a plugin that waits', () => {
   });
 });
 
+describe('a plugin whose start does not come to an end', () => {
+  const never = (): Promise<never> => new Promise(() => {});
+  const own = (hooks: object) => plugin('test', hooks as ExchangeInterceptor);
+  class Waiting {
+    onModuleInit = never;
+  }
+  class WaitingModule {}
+  Module({ providers: [own({}), Waiting] })(WaitingModule);
+  class ModuleThatWaits {
+    onApplicationBootstrap = never;
+  }
+  Module({ providers: [own({})] })(ModuleThatWaits);
+  class FactoryModule {}
+  Module({ providers: [own({}), { provide: 'late', useFactory: never }] })(FactoryModule);
+  class ImportingModule {}
+  Module({ imports: [never()], providers: [own({})] })(ImportingModule);
+
+  it.each<[string, unknown, string]>([
+    ['configure', own({ configure: never }), 'plugin "test": configure'],
+    ['onModuleInit', own({ onModuleInit: never }), 'plugin "test": onModuleInit'],
+    [
+      'onApplicationBootstrap',
+      own({ onApplicationBootstrap: never }),
+      'plugin "test": onApplicationBootstrap',
+    ],
+    ['a provider beside it', WaitingModule, 'Waiting of a plugin: onModuleInit'],
+    ['its module', ModuleThatWaits, 'ModuleThatWaits of a plugin: onApplicationBootstrap'],
+    ['a factory', FactoryModule, 'plugins: an asynchronous provider of one'],
+    ['an import', ImportingModule, 'the plugin cannot be read (it'],
+  ])('in %s: it is named, and stops the start', async (_what, given, told) => {
+    const message = await refusal({ plugins: [given], pluginStartLimitMs: 500 });
+    expect(message).toContain(`${told} did not come to an end within 0.5 s`);
+  });
+
+  it('one that takes its time within the limit starts, and its hooks are called once, as its own', async () => {
+    const calls: string[] = [];
+    const hooks = {
+      name: 'mine',
+      async onModuleInit(this: { name: string }) {
+        await new Promise((resolve) => setImmediate(resolve));
+        calls.push(`${this.name} onModuleInit`);
+      },
+      onApplicationBootstrap(this: { name: string }) {
+        calls.push(`${this.name} onApplicationBootstrap`);
+      },
+    };
+    const set = await stage({ plugins: [own(hooks)] });
+    expect(calls).toEqual(['mine onModuleInit', 'mine onApplicationBootstrap']);
+    expect((await set.chat().end()).status).toBe(200);
+  });
+});
+
 describe('wiring', () => {
   it('`disable` leaves a built-in or a plugin out', async () => {
     const seen: string[] = [];
