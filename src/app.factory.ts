@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { dirname } from 'node:path';
-import { NestFactory } from '@nestjs/core';
+import { ModulesContainer, NestFactory } from '@nestjs/core';
 import { RuntimeException } from '@nestjs/core/errors/exceptions/runtime.exception.js';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Logger as NestPinoLogger } from 'nestjs-pino';
@@ -11,6 +11,8 @@ import type { GatewayConfig } from './config/gateway-config.js';
 import { GatewayModule } from './gateway/gateway.module.js';
 import { PluginCheck } from './gateway/plugin-check.js';
 import { givenPlugins, type LoadedPlugin, loadPlugins } from './gateway/plugin-modules.js';
+import { guardStartHooks } from './gateway/plugin-start-hooks.js';
+import { inTime, PLUGIN_START_LIMIT_MS, PluginLateError } from './gateway/plugin-time-limit.js';
 import { PluginSetupError } from './common/errors/plugin-setup-error.js';
 import { EdgeService } from './http/edge.service.js';
 import { createHttpServer } from './http/http-server.js';
@@ -30,6 +32,8 @@ export interface CreateAppOptions {
   /** Default: JSON lines that go nowhere, so that a test is quiet. */
   readonly logger?: Logger;
   readonly logLinesDropped?: () => number;
+  /** How long each step of a plugin's start may take. Default: {@link PLUGIN_START_LIMIT_MS}. */
+  readonly pluginStartLimitMs?: number;
 }
 
 /**
@@ -38,7 +42,8 @@ export interface CreateAppOptions {
  */
 export async function createApp(options: CreateAppOptions): Promise<NestFastifyApplication> {
   const { config } = options;
-  const plugins = await setUpPlugins(config, options.plugins);
+  const pluginStartLimitMs = options.pluginStartLimitMs ?? PLUGIN_START_LIMIT_MS;
+  const plugins = await setUpPlugins(config, options.plugins, pluginStartLimitMs);
   const logger =
     options.logger ?? createRootLogger({ level: 'silent', format: 'json', destination: { write: () => {} } });
   let edge: EdgeService | null = null;
@@ -55,22 +60,32 @@ export async function createApp(options: CreateAppOptions): Promise<NestFastifyA
     logger,
     logLinesDropped: options.logLinesDropped ?? (() => 0),
     plugins,
+    pluginStartLimitMs,
   });
-  const app = await NestFactory.create<NestFastifyApplication>(module, new FastifyAdapter(fastify), {
+  const making = NestFactory.create<NestFastifyApplication>(module, new FastifyAdapter(fastify), {
     bodyParser: false,
     logger: new StartLog(logger),
     abortOnError: false,
-  }).catch((error: unknown) => {
-    throw plugins.length > 0 && error instanceof RuntimeException ? unwired(error) : error;
   });
+  const app = await (plugins.length === 0 ? making : made(making, pluginStartLimitMs));
+  await guardStartHooks(app.get(ModulesContainer), plugins, pluginStartLimitMs);
   app.useLogger(app.get(NestPinoLogger));
   edge = app.get(EdgeService);
   return app;
 }
 
-/** The service without plugins is always wired, so what cannot be is theirs. */
-function unwired({ message }: Error): PluginSetupError {
-  return new PluginSetupError([{ path: ['plugins'], message: message.trim().split('\n')[0] ?? '' }]);
+/** The service without plugins is always wired, so what cannot be, or takes too long, is theirs. */
+async function made<T>(making: Promise<T>, limitMs: number): Promise<T> {
+  try {
+    return await inTime(making, limitMs);
+  } catch (error) {
+    let message: string;
+    if (error instanceof RuntimeException) message = error.message.trim().split('\n')[0] ?? '';
+    else if (error instanceof PluginLateError) message = `an asynchronous provider of one ${error.message}`;
+    else if (error instanceof Error) throw error;
+    else message = 'what makes a provider of one threw no error object';
+    throw new PluginSetupError([{ path: ['plugins'], message }]);
+  }
 }
 
 /**
@@ -80,15 +95,17 @@ function unwired({ message }: Error): PluginSetupError {
 export async function setUpPlugins(
   config: GatewayConfig,
   inCode: readonly unknown[] = [],
+  limitMs: number = PLUGIN_START_LIMIT_MS,
 ): Promise<readonly LoadedPlugin[]> {
   const given = givenPlugins(inCode);
   const named = await loadPlugins(
     config.plugins,
     config.path === null ? process.cwd() : dirname(config.path),
+    limitMs,
   );
   const plugins = [...given.plugins, ...named.plugins];
   const unusable = [...given.problems, ...named.problems];
-  const check = new PluginCheck();
+  const check = new PluginCheck(limitMs);
   await check.start(GatewayModule);
   for (const plugin of plugins) await check.plugin(plugin);
   // What could not be loaded may have brought the names that the file uses.

@@ -17,6 +17,7 @@ export interface AppModuleOptions {
   readonly logger: Logger;
   readonly logLinesDropped: () => number;
   readonly plugins: readonly LoadedPlugin[];
+  readonly pluginStartLimitMs: number;
 }
 
 /** The one module list of the process. */
@@ -33,10 +34,10 @@ export class AppModule {
           metricsController: MetricsController,
           metricsConsumers: options.config.server.metricsConsumers,
         }),
-        GatewayModule.forRoot(options.plugins),
+        GatewayModule.forRoot(options.plugins, options.pluginStartLimitMs),
         ProberModule,
         HttpModule,
-        ...options.plugins.map(({ module }) => module),
+        ...options.plugins.flatMap(({ modules }) => modules),
       ],
     };
   }

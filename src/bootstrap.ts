@@ -186,7 +186,8 @@ function startFailure(error: unknown, config: GatewayConfig): string {
   if (error instanceof StateFileError)
     return `[llm-proxy] ${error.message}
 `;
-  const { code } = error as NodeJS.ErrnoException;
+  // Trap: what a plugin throws may be no object.
+  const code = (error as NodeJS.ErrnoException | null | undefined)?.code;
   const { host, port } = config.server;
   if (code === 'EADDRINUSE')
     return `[llm-proxy] cannot listen on ${host}:${port}: the port is in use (EADDRINUSE)\n`;

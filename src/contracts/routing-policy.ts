@@ -24,8 +24,9 @@ export interface RoutingChoice {
 /** Decides in which order the candidates of one tier are tried. Called once for a request and tier of two or more. */
 export interface RoutingPolicy {
   /**
-   * The same choices in another order; what is left out is tried last, in the order of the file. Synchronous. A throw is
-   * logged and counted, and the order of the file holds.
+   * The same choices in another order; what is left out is tried last, in the order of the file. The list is the policy's
+   * own, to sort in place too. Synchronous. A throw, a promise, or what is no list is logged and counted, and the order
+   * of the file holds.
    */
-  order(choices: readonly RoutingChoice[], exchange: Exchange): readonly RoutingChoice[];
+  order(choices: RoutingChoice[], exchange: Exchange): readonly RoutingChoice[];
 }

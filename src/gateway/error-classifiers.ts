@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DiscoveryService, Reflector } from '@nestjs/core';
+import { refusePromise } from '../common/errors/plugin-mistake.js';
 import type { UpstreamConfig } from '../config/gateway-config.js';
 import {
   ERROR_CLASSIFIER_METADATA,
@@ -10,7 +11,6 @@ import { Order } from '../contracts/interceptor.js';
 import { classify, isErrorClass } from '../upstreams/failures/classify.js';
 import type { Classify } from './answer/error-judge.js';
 import { PluginGuard } from './plugin.guard.js';
-import { refusePromise } from './plugin-returns.js';
 import { PluginSetupError, registeredTwice } from '../common/errors/plugin-setup-error.js';
 
 interface RegisteredClassifier {

@@ -21,7 +21,7 @@ import { ErrorClassifiers } from './error-classifiers.js';
 import { GatewayService } from './gateway.service.js';
 import { OutcomeBook } from './outcome-book.js';
 import { PipelineCompiler } from './pipeline.compiler.js';
-import { LOADED_PLUGINS, PluginConfigurator } from './plugin.configurator.js';
+import { LOADED_PLUGINS, PLUGIN_START_LIMIT, PluginConfigurator } from './plugin.configurator.js';
 import type { LoadedPlugin } from './plugin-modules.js';
 import { PluginExplorer } from './plugin.explorer.js';
 import { PluginGuard } from './plugin.guard.js';
@@ -75,12 +75,15 @@ import { UpstreamAttempts } from './upstream-attempts.js';
   exports: [GatewayService, Resolution, RunningExchanges, PluginExplorer, PROBE_SENDER],
 })
 export class GatewayModule {
-  /** With the plugins that were given or named; their modules are imported by the application. */
-  static forRoot(plugins: readonly LoadedPlugin[]): DynamicModule {
+  /** With the plugins that were given or named; their modules are imported by the application. `startLimitMs`: for `configure`. */
+  static forRoot(plugins: readonly LoadedPlugin[], startLimitMs: number): DynamicModule {
     return {
       module: GatewayModule,
       global: true,
-      providers: [{ provide: LOADED_PLUGINS, useValue: plugins }],
+      providers: [
+        { provide: LOADED_PLUGINS, useValue: plugins },
+        { provide: PLUGIN_START_LIMIT, useValue: startLimitMs },
+      ],
     };
   }
 }

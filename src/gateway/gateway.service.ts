@@ -200,8 +200,8 @@ export class GatewayService {
     const slots = plan.candidates.map(
       ({ upstream }) => `${printable(upstream.id)}=${printable(shownSlots(upstream))}`,
     );
-    this.#answerError(exchange, sink, error, error.message, slots.join(', '));
-    return { outcome: null, target: null, status: error.status };
+    const status = this.#answerError(exchange, sink, error, error.message, slots.join(', '));
+    return { outcome: null, target: null, status };
   }
 
   #refusal(exchange: GatewayExchange, plan: Plan, unserved: UnservedReason | null): GatewayError {
@@ -235,17 +235,18 @@ export class GatewayService {
     if (!(error instanceof GatewayError)) this.log.unexpected(exchange.id, 'the gateway', error);
     if (exchange.relayed?.begun === true) return this.#unfinished(exchange, exchange.relayed, sink);
     const answer = error instanceof GatewayError ? error : internalError();
-    this.#answerError(exchange, sink, answer, answer.code, '');
-    return { outcome: null, target: null, status: answer.status };
+    const status = this.#answerError(exchange, sink, answer, answer.code, '');
+    return { outcome: null, target: null, status };
   }
 
+  /** Gives the status that was sent. */
   #answerError(
     exchange: GatewayExchange,
     sink: ResponseSink,
     error: GatewayError,
     text: string,
     detail: string,
-  ): void {
+  ): number {
     const model = exchange.modelName;
     const reason = rejectionReasonOf(error);
     // Nobody asked for an answer of a model where an administrator asks for an explanation.
@@ -260,7 +261,13 @@ export class GatewayService {
     }
     const summary = summaryOf(exchange, this.#realModelOf);
     this.log.rejected(exchange.id, model, error.status, text, detail, exchange.attempts, summary);
-    sink.error(error, headers);
+    try {
+      sink.error(error, headers);
+      return error.status;
+    } catch (fault) {
+      this.log.unexpected(exchange.id, 'the answer of an error', fault);
+      return internalError().status;
+    }
   }
 
   #finish(exchange: GatewayExchange, ending: Ending): void {

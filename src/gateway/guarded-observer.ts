@@ -1,7 +1,8 @@
+import { refusePromise } from '../common/errors/plugin-mistake.js';
 import type { JsonDocument } from '../common/json/json-document.js';
 import type { SseEvent } from '../common/sse/sse-event.js';
 import type { StreamObserver } from '../contracts/stream.js';
-import { needlesOf, refusePromise } from './plugin-returns.js';
+import { needlesOf } from './plugin-returns.js';
 
 const NONE: readonly string[] = [];
 

@@ -1,9 +1,10 @@
 import { pluginFailed } from '../common/errors/catalogue.js';
+import { refusePromise } from '../common/errors/plugin-mistake.js';
 import type { JsonDocument } from '../common/json/json-document.js';
 import type { SseEvent } from '../common/sse/sse-event.js';
 import { StreamLimitError } from '../common/sse/stream-limit.js';
 import type { StreamTransform } from '../contracts/stream.js';
-import { needlesOf, refusePromise } from './plugin-returns.js';
+import { needlesOf } from './plugin-returns.js';
 
 /** A transform whose throw is known as its own: noted once by the plugin's name, then the answer is given up. */
 export class GuardedTransform implements StreamTransform {

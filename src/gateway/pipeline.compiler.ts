@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { pluginFailed } from '../common/errors/catalogue.js';
+import { refusePromise } from '../common/errors/plugin-mistake.js';
 import { ConfigStore } from '../config/config.store.js';
 import type { ExchangeInterceptor, Target } from '../contracts/interceptor.js';
 import type { Operation, OperationName } from '../contracts/operation.js';
@@ -14,7 +15,6 @@ import { ErrorClassifiers } from './error-classifiers.js';
 import { PluginExplorer, type RegisteredInterceptor } from './plugin.explorer.js';
 import { meaningIn } from './answer/event-meaning.js';
 import { PluginGuard } from './plugin.guard.js';
-import { refusePromise } from './plugin-returns.js';
 import { authHeader, defaultHeaders } from './provider-auth.js';
 import { bodyMask, headerMask, secretsOf } from './secret-mask.js';
 

@@ -9,6 +9,7 @@ import {
   registeredTwice,
   type RegistrationKind,
 } from '../common/errors/plugin-setup-error.js';
+import { describe, inTime } from './plugin-time-limit.js';
 import { classOf, type Registration, registrationsIn } from './plugin-registrations.js';
 
 /** The order that needs no policy. */
@@ -26,30 +27,32 @@ export class PluginCheck {
     classifier: new Map(),
   };
 
+  /** `limitMs`: how long what the modules of a plugin import may let itself be waited for. */
+  constructor(private readonly limitMs: number) {}
+
   /** `builtIn` is the module that brings what the service itself registers. */
   async start(builtIn: Type): Promise<void> {
     for (const registration of await registrationsIn(builtIn)) this.#enter(registration, []);
   }
 
-  async plugin({ module, entry }: LoadedPlugin): Promise<void> {
+  async plugin({ modules, entry }: LoadedPlugin): Promise<void> {
     const path = entry === null ? [] : pathOfModule(entry);
     try {
-      const found = await registrationsIn(module);
-      const own = found.filter((registration) => registration.module === classOf(module));
+      const found = (await inTime(Promise.all(modules.map(registrationsIn)), this.limitMs)).flat();
+      const classes = new Set(modules.map(classOf));
+      const own = found.filter((registration) => classes.has(registration.module));
       if (entry !== null && own.length === 0) {
         this.problems.push({ path, message: `"${entry.module}" ${REGISTERS_NOTHING}` });
       }
       for (const registration of found) this.#enter(registration, path);
-      for (const { options } of own) {
-        if (options === null) continue;
+      for (const { options, faults } of own) {
+        if (options === null || faults.length > 0) continue;
         const { problems } = readSettings(options, entry?.config ?? {}, entry?.path ?? null);
         this.problems.push(...problems);
       }
     } catch (error) {
       // What a plugin's own classes throw while they are read.
-      const why =
-        error instanceof Error ? `${error.name}: ${error.message.split('\n')[0]}` : 'no error object';
-      this.problems.push({ path, message: `the plugin cannot be read (${why})` });
+      this.problems.push({ path, message: `the plugin cannot be read (${describe(error)})` });
     }
   }
 
@@ -71,7 +74,11 @@ export class PluginCheck {
   }
 
   #enter(registration: Registration, path: PluginProblem['path']): void {
-    const { kind, name, type, module } = registration;
+    const { kind, name, type, module, faults } = registration;
+    if (faults.length > 0) {
+      this.problems.push(...faults.map((message) => ({ path, message })));
+      return;
+    }
     const known = this.#known[kind];
     const other = known.get(name);
     const reserved = kind === 'policy' && name === LISTED;

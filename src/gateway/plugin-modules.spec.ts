@@ -12,7 +12,9 @@ import {
   type RoutingChoice,
   type RoutingPolicy,
 } from '../contracts/routing-policy.js';
-import { asPluginModule, loadPlugins } from './plugin-modules.js';
+import { loadPlugins } from './plugin-modules.js';
+import { asPluginModule, partsOf } from './plugin-parts.js';
+import { registrationsIn } from './plugin-registrations.js';
 import { PluginExplorer } from './plugin.explorer.js';
 import { PluginSetupError } from '../common/errors/plugin-setup-error.js';
 
@@ -24,12 +26,20 @@ class Plugin { configure(config) { globalThis.llmProxyPluginConfig = config; } }
 Reflect.defineMetadata('llm-proxy:interceptor', { id: 'from-file', order: 350 }, Plugin);
 export { Plugin };`;
 
+const SECOND = `
+class Second { configure(config) { globalThis.llmProxySecondConfig = config; } }
+Reflect.defineMetadata('llm-proxy:interceptor', { id: 'second', order: 340 }, Second);
+export default Second;`;
+
 beforeAll(() => {
   directory = mkdtempSync(join(tmpdir(), 'plugins-'));
   writeFileSync(join(directory, 'good.mjs'), PLUGIN);
+  writeFileSync(join(directory, 'two.mjs'), `${PLUGIN}\n${SECOND}`);
+  writeFileSync(join(directory, 'twice.mjs'), `${PLUGIN}\n${SECOND.replace('second', 'from-file')}`);
   writeFileSync(join(directory, 'empty.mjs'), 'export const nothing = 1;');
   writeFileSync(join(directory, 'throws.mjs'), "throw new Error('first line\\nsecond line');");
   writeFileSync(join(directory, 'throws-nothing.mjs'), 'throw undefined;');
+  writeFileSync(join(directory, 'waits.mjs'), `await new Promise(() => {});${PLUGIN}`);
   writeFileSync(join(directory, 'syntax.mjs'), 'export {');
 });
 
@@ -42,11 +52,25 @@ const entry = (module: string) => ({ module, config: null, path: ['plugins', 0] 
 describe('loadPlugins', () => {
   it('imports a file relative to the configuration, and an absolute one', async () => {
     for (const path of ['./good.mjs', join(directory, 'good.mjs')]) {
-      const { plugins, problems } = await loadPlugins([entry(path)], directory);
+      const { plugins, problems } = await loadPlugins([entry(path)], directory, 5000);
       expect(problems).toEqual([]);
-      expect(typeof plugins[0]?.module).toBe('function');
+      expect(plugins[0]?.modules).toEqual([expect.any(Function)]);
       expect(plugins[0]?.entry?.path).toEqual(['plugins', 0]);
     }
+  });
+
+  it('gives up on a file whose import does not come to an end, and goes on with the next', async () => {
+    const { plugins, problems } = await loadPlugins(
+      [entry('./waits.mjs'), entry('./good.mjs')],
+      directory,
+      500,
+    );
+    expect(plugins).toHaveLength(1);
+    const message =
+      'cannot load "./waits.mjs": it did not come to an end within 0.5 s; an await at its top level';
+    expect(problems).toEqual([
+      { path: ['plugins', 0, 'module'], message: expect.stringContaining(message) as string },
+    ]);
   });
 
   it.each([
@@ -57,7 +81,7 @@ describe('loadPlugins', () => {
     ['./empty.mjs', /registers nothing/],
     ['./throws-nothing.mjs', /it threw no error object/],
   ])('has one problem with %s, and goes on with the next', async (path, message) => {
-    const { plugins, problems } = await loadPlugins([entry(path), entry('./good.mjs')], directory);
+    const { plugins, problems } = await loadPlugins([entry(path), entry('./good.mjs')], directory, 5000);
     expect(plugins).toHaveLength(1);
     expect(problems).toEqual([{ path: ['plugins', 0, 'module'], message: expect.stringMatching(message) }]);
   });
@@ -97,6 +121,44 @@ describe('asPluginModule', () => {
     expect(asPluginModule(dynamic)).toBe(dynamic);
     expect(asPluginModule(Alpha)).not.toBe(Alpha);
     for (const wrong of [undefined, null, 7, 'x', {}, class {}]) expect(asPluginModule(wrong)).toBeNull();
+  });
+});
+
+describe('partsOf', () => {
+  const idsIn = async (exported: readonly unknown[]): Promise<string[]> => {
+    const found = await Promise.all((await partsOf(exported)).map(registrationsIn));
+    return found.flat().map(({ name }) => name);
+  };
+  @Module({ imports: [SizedModule], providers: [Zeta] })
+  class OuterModule {}
+  @Module({ providers: [{ provide: 'renamed', useClass: Alpha }] })
+  class RenamingModule {}
+  @Module({ providers: [{ provide: Alpha, useFactory: () => new Alpha() }] })
+  class MakingModule {}
+  @Module({ imports: [forwardRef(() => SecondModule)], providers: [Alpha] })
+  class FirstModule {}
+  @Module({ imports: [FirstModule], providers: [Zeta] })
+  class SecondModule {}
+  const dynamic = { module: class Dynamic {}, providers: [Alpha], imports: [OuterModule] };
+
+  it.each<[string, unknown[], string[]]>([
+    ['all marked classes', [Zeta, Alpha, 5, null, class {}, { module: 'm' }], ['zeta', 'alpha']],
+    ['one that is exported by two names once', [Zeta, Alpha, Zeta], ['zeta', 'alpha']],
+    ['a class beside a module', [Alpha, SizedModule], ['sized', 'alpha']],
+    ['a class that a module provides once', [Sized, SizedModule], ['sized']],
+    ['the same under another token', [Alpha, RenamingModule], ['alpha']],
+    ['none that a module makes itself', [Alpha, MakingModule], []],
+    ['a module that another one imports once', [SizedModule, OuterModule], ['zeta', 'sized']],
+    ['modules that import each other once', [FirstModule, SecondModule], ['zeta', 'alpha']],
+    [
+      'a module as it was configured',
+      [dynamic, dynamic.module, OuterModule, Sized],
+      ['alpha', 'zeta', 'sized'],
+    ],
+    ['several modules', [RenamingModule, SizedModule], ['alpha', 'sized']],
+    ['nothing', [], []],
+  ])('takes %s', async (_what, exported, ids) => {
+    expect(await idsIn(exported)).toEqual(ids);
   });
 });
 
@@ -197,7 +259,20 @@ describe('the wiring of plugins', () => {
     await expect(boot([OtherFastest])).rejects.toThrow(/two routing policies are registered as "fastest"/);
   });
 
+  it('registers every marked class of a file, each with the config of its entry', async () => {
+    const plugins = [{ module: './two.mjs', config: { size: 4 } }];
+    const ids = await boot([], { plugins });
+    expect(ids.filter((id) => id === 'second' || id === 'from-file')).toEqual(['second', 'from-file']);
+    const configured = globalThis as Record<string, unknown>;
+    expect(configured['llmProxyPluginConfig']).toEqual({ size: 4 });
+    expect(configured['llmProxySecondConfig']).toEqual({ size: 4 });
+    expect(await boot([], { plugins, disable: ['second'] })).not.toContain('second');
+  });
+
   it('refuses two of one id', async () => {
+    await expect(boot([], { plugins: [{ module: './twice.mjs' }] })).rejects.toThrow(
+      /^plugins\[0\]\.module: two interceptors are registered as "from-file"/,
+    );
     await expect(boot([Alpha, OtherAlpha])).rejects.toThrow(/two interceptors are registered as "alpha"/);
   });
 

@@ -1,8 +1,10 @@
 import type { DynamicModule, ForwardReference, Type } from '@nestjs/common';
 import type { InterceptorOptions } from '../contracts/interceptor.js';
-import { MARKS } from './plugin-marks.js';
-import type { PluginModule } from './plugin-modules.js';
+import { MARKS, markFaults } from './plugin-marks.js';
 import type { RegistrationKind } from '../common/errors/plugin-setup-error.js';
+
+/** A plugin as Nest takes it. */
+export type PluginModule = Type | DynamicModule;
 
 /** What a provider registers, as its metadata tells it. */
 export interface Registration {
@@ -14,6 +16,8 @@ export interface Registration {
   readonly type: Type;
   /** The class of the module that provides it. */
   readonly module: Type;
+  /** Why it cannot be registered as it is; its name and options may be of any kind then. */
+  readonly faults: readonly string[];
 }
 
 type Import = Type | DynamicModule | Promise<DynamicModule> | ForwardReference;
@@ -22,35 +26,50 @@ export function classOf(module: PluginModule): Type {
   return typeof module === 'function' ? module : module.module;
 }
 
-/** Those of a module and of all that it imports, at any depth; nothing is instantiated. */
-export async function registrationsIn(root: Import): Promise<Registration[]> {
-  const found: Registration[] = [];
-  const seen = new Set<unknown>();
+/** A module with all that it imports, at any depth. */
+export interface PluginContent {
+  readonly modules: ReadonlySet<unknown>;
+  /** Classes of providers, and classes for which there is a provider. */
+  readonly provided: ReadonlySet<unknown>;
+  readonly registrations: readonly Registration[];
+}
+
+/** As metadata tells it; nothing is instantiated. */
+export async function contentOf(root: Import): Promise<PluginContent> {
+  const registrations: Registration[] = [];
+  const provided = new Set<unknown>();
+  const modules = new Set<unknown>();
   const waiting: Import[] = [root];
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     const module = await resolved(next);
-    if (module === undefined || seen.has(module)) continue;
-    seen.add(module);
+    if (module === undefined || modules.has(module)) continue;
+    modules.add(module);
     const type = classOf(module);
     const more: Partial<DynamicModule> = typeof module === 'function' ? {} : module;
     waiting.push(...listOf<Import>(type, 'imports'), ...((more.imports as Import[] | undefined) ?? []));
     for (const provider of [...listOf(type, 'providers'), ...(more.providers ?? [])]) {
-      const provided = (provider as { useClass?: unknown } | undefined)?.useClass ?? provider;
-      if (typeof provided === 'function') found.push(...registeredBy(provided as Type, type));
+      const { provide, useClass } = (provider ?? {}) as { provide?: unknown; useClass?: unknown };
+      const given = useClass ?? provider;
+      provided.add(given).add(provide);
+      if (typeof given === 'function') registrations.push(...registeredBy(given as Type, type));
     }
   }
-  return found;
+  return { modules, provided, registrations };
+}
+
+export async function registrationsIn(root: Import): Promise<readonly Registration[]> {
+  return (await contentOf(root)).registrations;
 }
 
 function registeredBy(type: Type, module: Type): Registration[] {
   const found: Registration[] = [];
   for (const kind of Object.keys(MARKS) as RegistrationKind[]) {
+    if (!Reflect.hasMetadata(MARKS[kind], type)) continue;
     // Of policies the mark is the name, of all others it is their options.
     const mark = Reflect.getMetadata(MARKS[kind], type) as string | { readonly id: string } | undefined;
-    if (mark === undefined) continue;
-    const name = typeof mark === 'string' ? mark : mark.id;
-    const options = kind === 'interceptor' ? (mark as InterceptorOptions) : null;
-    found.push({ kind, name, options, type, module });
+    const name = typeof mark === 'string' ? mark : (mark?.id ?? '');
+    const options = kind === 'interceptor' ? ((mark ?? null) as InterceptorOptions | null) : null;
+    found.push({ kind, name, options, type, module, faults: markFaults(kind, mark, type.name) });
   }
   return found;
 }

@@ -1,19 +1,5 @@
-import { PluginMistake } from '../common/errors/plugin-mistake.js';
+import { PluginMistake, refusePromise } from '../common/errors/plugin-mistake.js';
 import type { StreamObserver, StreamTransform } from '../contracts/stream.js';
-
-/** What a hook gave back, for a synchronous one that must give back nothing. @throws PluginMistake for a promise */
-export function refusePromise(returned: unknown, name: string): void {
-  if (!isThenable(returned)) return;
-  // Trap: a rejection that nobody hears ends the process.
-  Promise.resolve(returned).catch(() => {});
-  throw new PluginMistake(`${name} returned a promise; it must be synchronous`);
-}
-
-export function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return (
-    typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
-  );
-}
 
 /** @throws PluginMistake where `onResponse` gave back something else than the contract says */
 export function transformOf(returned: unknown): StreamTransform | null {

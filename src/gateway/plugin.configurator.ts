@@ -2,12 +2,16 @@ import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
 import { ErrorClassifiers } from './error-classifiers.js';
 import { readSettings } from './plugin-config.js';
 import { classOf } from './plugin-registrations.js';
+import { failedIn, inTime, PluginLateError } from './plugin-time-limit.js';
 import { PluginExplorer } from './plugin.explorer.js';
 import type { LoadedPlugin } from './plugin-modules.js';
 import { PluginSetupError } from '../common/errors/plugin-setup-error.js';
 
 /** Injection token of the plugins that were given or named. */
 export const LOADED_PLUGINS = Symbol.for('llm-proxy:loaded-plugins');
+
+/** Injection token of the milliseconds that `configure` of a plugin may take. */
+export const PLUGIN_START_LIMIT = Symbol.for('llm-proxy:plugin-start-limit');
 
 /** Hands each plugin its `config` of the file, read by the plugin's own class, before the service listens. */
 @Injectable()
@@ -16,6 +20,7 @@ export class PluginConfigurator implements OnModuleInit {
     private readonly explorer: PluginExplorer,
     private readonly classifiers: ErrorClassifiers,
     @Inject(LOADED_PLUGINS) private readonly plugins: readonly LoadedPlugin[],
+    @Inject(PLUGIN_START_LIMIT) private readonly limitMs: number,
   ) {}
 
   async onModuleInit(): Promise<void> {
@@ -25,16 +30,18 @@ export class PluginConfigurator implements OnModuleInit {
     for (const plugin of this.plugins) await this.#configure(plugin);
   }
 
-  async #configure({ module, entry }: LoadedPlugin): Promise<void> {
+  async #configure({ modules, entry }: LoadedPlugin): Promise<void> {
     const path = entry === null ? [] : [...entry.path, 'config'];
-    for (const interceptor of this.explorer.registeredBy(classOf(module))) {
+    for (const interceptor of modules.flatMap((module) => this.explorer.registeredBy(classOf(module)))) {
       const { id, options, hooks } = interceptor;
       const { settings, problems } = readSettings(options, entry?.config ?? {}, entry?.path ?? null);
       if (problems.length > 0) throw new PluginSetupError(problems);
       try {
-        await hooks.configure?.(settings);
+        await inTime(hooks.configure?.(settings), this.limitMs);
       } catch (error) {
         if (error instanceof PluginSetupError) throw error;
+        if (error instanceof PluginLateError)
+          throw new PluginSetupError([failedIn(path, `plugin "${id}"`, 'configure', error)]);
         const why = error instanceof Error ? error.message.split('\n')[0] : 'unknown error';
         throw new PluginSetupError([{ path, message: `plugin "${id}" refused its config: ${why}` }]);
       }

@@ -1,9 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { pluginFailed } from '../common/errors/catalogue.js';
 import { GatewayError } from '../common/errors/gateway-error.js';
+import { isThenable } from '../common/errors/plugin-mistake.js';
 import { GatewayLog } from '../observability/log/gateway-log.js';
 import { GatewayMetrics } from '../observability/metrics/gateway.metrics.js';
-import { isThenable } from './plugin-returns.js';
+import { refusalOf } from './plugin-refusal.js';
 
 /** What plugins throw: names the plugin in the log, counts, and never shows its text to a client. */
 @Injectable()
@@ -13,10 +14,15 @@ export class PluginGuard {
     private readonly metrics: GatewayMetrics,
   ) {}
 
-  /** The answer for a request that a plugin stopped: its own refusal, or `plugin_failed`. */
+  /** The answer for a request that a plugin stopped: its own refusal, where it can be sent, or `plugin_failed`. */
   refusal(requestId: string, plugin: string, hook: string, error: unknown): GatewayError {
-    if (error instanceof GatewayError) return error;
-    this.note(requestId, plugin, hook, error);
+    let fault = error;
+    try {
+      if (error instanceof GatewayError) return refusalOf(error);
+    } catch (mistake) {
+      fault = mistake;
+    }
+    this.note(requestId, plugin, hook, fault);
     return pluginFailed();
   }
 

@@ -1,7 +1,7 @@
 import type { BreakCause } from '../common/errors/error-form.js';
 import type { GatewayError } from '../common/errors/gateway-error.js';
 
-/** Where an answer goes. The HTTP layer's side of an exchange; nothing here throws. */
+/** Where an answer goes. The HTTP layer's side of an exchange; nothing but `error` throws. */
 export interface ResponseSink {
   /** What is given may be sent in another form, so that coded bodies must be decoded before. */
   readonly rewrites: boolean;
@@ -19,7 +19,10 @@ export interface ResponseSink {
   cut(cause: BreakCause): void;
   /** Why the network does not take what was given; null as far as nothing is known of it. */
   readonly refused: 'client_gone' | Error | null;
-  /** An answer of our own; only before a head was sent. */
+  /**
+   * An answer of our own; only before a head was sent.
+   * @throws what keeps it from being written; the client has an answer even so
+   */
   error(error: GatewayError, headers: string[]): void;
   set onDrain(listener: (() => void) | null);
 }

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
+import { internalError } from '../common/errors/catalogue.js';
 import { errorBytes, type ErrorForm } from '../common/errors/error-form.js';
-import type { GatewayError } from '../common/errors/gateway-error.js';
+import { type GatewayError, isErrorStatus } from '../common/errors/gateway-error.js';
 import { endWith } from './connection-end.js';
 import { readAway } from './read-away.js';
 
@@ -14,7 +15,10 @@ export interface Answering {
   readonly continueDue: boolean;
 }
 
-/** Sends an answer of our own. Only before a head was sent; a response that is gone is left alone. */
+/**
+ * Sends an answer of our own. Only before a head was sent; a response that is gone is left alone.
+ * @throws what keeps this error from being written; the client has a plain 500 then
+ */
 export function sendError(
   response: ServerResponse,
   error: GatewayError,
@@ -22,6 +26,24 @@ export function sendError(
   headers: readonly string[] = [],
 ): void {
   if (response.headersSent || response.destroyed) return;
+  try {
+    // Trap: Node writes a 101 or a 204 too, and the client waits on, or takes it for a success.
+    if (!isErrorStatus(error.status)) throw new RangeError('not the status of an error');
+    write(response, error, answering, headers);
+  } catch (fault) {
+    // Trap: without any answer the client waits for ever, and so does all that it asks behind this.
+    if (response.headersSent) response.destroy();
+    else write(response, internalError(), answering, []);
+    throw fault;
+  }
+}
+
+function write(
+  response: ServerResponse,
+  error: GatewayError,
+  answering: Answering,
+  headers: readonly string[],
+): void {
   const { continueDue, form, requestId } = answering;
   const body = errorBytes(error, form, requestId);
   const all = [...answering.headers, ...headers];

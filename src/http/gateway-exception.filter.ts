@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { internalError, malformedRequest, unsupportedMediaType } from '../common/errors/catalogue.js';
 import { GatewayError } from '../common/errors/gateway-error.js';
 import { GatewayLog } from '../observability/log/gateway-log.js';
-import { edgeContext } from './edge-context.js';
+import { type EdgeContext, edgeContext } from './edge-context.js';
 import { sendError } from './error-response.js';
 
 /** Whatever the framework throws at a client becomes an error of ours; its own bodies never leave the process. */
@@ -19,7 +19,16 @@ export class GatewayExceptionFilter implements ExceptionFilter {
     const error = this.#answerFor(exception, context.requestId);
     if (!reply.sent) reply.hijack();
     if (reply.raw.headersSent) reply.raw.destroy();
-    else sendError(reply.raw, error, context);
+    else this.#send(reply, error, context);
+  }
+
+  /** Trap: a controller of a plugin may throw an error that cannot be written. */
+  #send(reply: FastifyReply, error: GatewayError, context: EdgeContext): void {
+    try {
+      sendError(reply.raw, error, context);
+    } catch (fault) {
+      this.log.unexpected(context.requestId, 'the answer of an error', fault);
+    }
   }
 
   #answerFor(exception: unknown, requestId: string): GatewayError {

@@ -3,6 +3,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import { fastify } from 'fastify';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { allUpstreams, STREAM_INTERRUPTED } from '../common/errors/catalogue.js';
+import { GatewayError, type GatewayErrorOptions } from '../common/errors/gateway-error.js';
 import { connectTo, type RawConnection, type RawAnswer } from '../../test/support/raw-client.js';
 import { waitFor } from '../../test/support/wait-for.js';
 import { HttpResponseSink } from './http-response-sink.js';
@@ -49,6 +50,35 @@ async function one(): Promise<{ sink: HttpResponseSink; answer: RawAnswer }> {
 }
 
 describe('HttpResponseSink', () => {
+  const fine = { status: 403, code: 'c', type: 't', message: 'm' };
+  const unwritable: [string, GatewayErrorOptions][] = [
+    ...[99, 100, 101, 200, 204, 399, 600, 1000, 403.5, NaN].map((status): [string, GatewayErrorOptions] => [
+      `status ${status}`,
+      { ...fine, status },
+    ]),
+    ['a line feed in a header', { ...fine, headers: { 'x-a': 'a\nb' } }],
+    ['letters that HTTP cannot carry', { ...fine, headers: { 'x-a': 'Команда' } }],
+    ['a name of no header', { ...fine, headers: { 'x a': 'b' } }],
+    ['a header without a value', { ...fine, headers: { 'x-a': undefined as never } }],
+    ['what JSON cannot hold', { ...fine, extra: { big: 1n } }],
+  ];
+  it.each(unwritable)(
+    'answers 500 in place of an error that cannot be written: %s',
+    async (_what, options) => {
+      const { sinks, answers } = await opened(2);
+      expect(() => sinks[0]?.error(new GatewayError(options), ['x-mine', 'b'])).toThrow();
+      sinks[1]?.head(200, []);
+      sinks[1]?.end(Buffer.from('next'));
+      const [first, second] = (await Promise.all(answers.map((answer) => answer.end()))) as [
+        RawAnswer,
+        RawAnswer,
+      ];
+      expect([first.status, first.ending, first.header('x-request-id')]).toEqual([500, 'complete', 'r1']);
+      expect(first.json).toMatchObject({ error: { code: 'internal_error' } });
+      expect([second.status, second.text]).toEqual([200, 'next']);
+    },
+  );
+
   it('sends head, pieces and end, with the headers of the edge', async () => {
     const { sink, answer } = await one();
     sink.head(201, ['content-type', 'a/b']);

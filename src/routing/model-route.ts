@@ -1,3 +1,4 @@
+import { PluginMistake, refusePromise } from '../common/errors/plugin-mistake.js';
 import type { ModelConfig, UpstreamConfig } from '../config/gateway-config.js';
 import type { Operation } from '../contracts/operation.js';
 import type { Exchange } from '../contracts/exchange.js';
@@ -5,9 +6,11 @@ import type { RoutingChoice, RoutingPolicy } from '../contracts/routing-policy.j
 import type { Candidate } from './candidate.js';
 import type { Plan } from './plan.js';
 
-/** A candidate as a policy sees it. */
+/** A candidate as a policy sees it, for all requests: nothing of it can be changed. */
 class Choice implements RoutingChoice {
-  constructor(readonly candidate: Candidate) {}
+  constructor(readonly candidate: Candidate) {
+    Object.freeze(this);
+  }
 
   get upstream() {
     return this.candidate.upstream.config;
@@ -51,7 +54,7 @@ export class ModelRoute {
     this.#listed = { model, candidates: this.candidates, maxAttempts: model.maxAttempts, leftOut: [] };
   }
 
-  /** The order for one request. Throws what the policy throws. */
+  /** The order for one request. Throws what the policy throws, and for what is no order. */
   plan(exchange: Exchange): Plan {
     const { policy } = this;
     if (policy === null) return this.#listed;
@@ -96,7 +99,11 @@ export function lacks(
 function ordered(tier: readonly Choice[], policy: RoutingPolicy, exchange: Exchange): Candidate[] {
   if (tier.length < 2) return tier.map(({ candidate }) => candidate);
   const known: ReadonlySet<RoutingChoice> = new Set(tier);
-  const wanted = new Set(policy.order(tier, exchange).filter((choice) => known.has(choice)) as Choice[]);
+  // Trap: a policy may work in place, and the tier is that of all requests.
+  const given: unknown = policy.order([...tier], exchange);
+  refusePromise(given, 'order');
+  if (!Array.isArray(given)) throw new PluginMistake('order returned no list');
+  const wanted = new Set((given as Choice[]).filter((choice) => known.has(choice)));
   for (const choice of tier) wanted.add(choice);
   return Array.from(wanted, ({ candidate }) => candidate);
 }

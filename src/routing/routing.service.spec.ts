@@ -182,6 +182,56 @@ describe('RoutingService, tiers and orders', () => {
     expect(told).toEqual(['broken order', 'logged']);
   });
 
+  const inPlace: [string, (choices: RoutingChoice[]) => readonly RoutingChoice[], string][] = [
+    ['turns it round', (choices) => choices.reverse(), 'cba'],
+    ['takes one out', (choices) => choices.splice(1, 1), 'bac'],
+    ['empties it', (choices) => ((choices.length = 0), choices), 'abc'],
+  ];
+  it.each(inPlace)(
+    'gives each request the whole list, whatever a policy did to the last: %s',
+    (_what, order, then) => {
+      policies['mine'] = { order };
+      const service = routing([{ name: 'm', upstreams: ['a', 'b', 'c'], order: 'mine' }]);
+      for (let i = 0; i < 3; i++) expect(ids(planOf(service, 'm'))).toBe(then);
+      expect(told).toEqual([]);
+      policies['mine'] = { order: (choices) => choices };
+    },
+  );
+
+  const noOrders: [string, unknown][] = [
+    ['a promise', Promise.resolve([])],
+    ['nothing', undefined],
+    ['null', null],
+    ['a text', 'abc'],
+    ['what looks like a list', { length: 2 }],
+  ];
+  it.each(noOrders)('falls back to the order of the file where a policy gives back %s', (_what, returned) => {
+    policies['mine'] = { order: () => returned as RoutingChoice[] };
+    const service = routing([{ name: 'm', upstreams: ['b', 'a'], order: 'mine' }]);
+    expect(ids(planOf(service, 'm'))).toBe('ba');
+    expect(told).toEqual(['mine order', 'logged']);
+  });
+
+  it('hears the rejection of a policy that is wrongly asynchronous', async () => {
+    const unheard: unknown[] = [];
+    const hear = (error: unknown) => void unheard.push(error);
+    process.on('unhandledRejection', hear);
+    policies['mine'] = { order: () => Promise.reject(new Error('late')) as never };
+    planOf(routing([{ name: 'm', upstreams: ['b', 'a'], order: 'mine' }]), 'm');
+    await new Promise((resolve) => setImmediate(resolve));
+    process.off('unhandledRejection', hear);
+    expect([told, unheard]).toEqual([['mine order', 'logged'], []]);
+  });
+
+  it('shows no choice that could be changed', () => {
+    policies['mine'] = {
+      order: (choices) => (Object.assign(choices[0] as object, { candidate: null }), choices),
+    };
+    const service = routing([{ name: 'm', upstreams: ['b', 'a'], order: 'mine' }]);
+    for (let i = 0; i < 2; i++) expect(ids(planOf(service, 'm'))).toBe('ba');
+    expect(told).toEqual(['mine order', 'logged', 'mine order', 'logged']);
+  });
+
   it('shows a policy what a choice is at this moment', () => {
     const seen: RoutingChoice[] = [];
     policies.mine = { order: (choices) => (seen.push(...choices), choices) };

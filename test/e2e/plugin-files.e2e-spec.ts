@@ -58,9 +58,20 @@ RegisterErrorClassifier({ id: 'mine' })(Mine);`;
     ['a package that is missing', [{ module: '@nobody/none-at-all' }], /plugins\[0\]\.module.*none-at-all/],
     ['a file that registers nothing', [{ module: './empty.mjs' }], /plugins\[0\]/],
     ['a file that throws', [{ module: './throws.mjs' }], /plugins\[0\]\.module.*throws\.mjs/],
+    ['options without an id', [{ module: './no-id.mjs' }], /of the class Odd: "id" must be a text/],
+    ['no options', [{ module: './no-options.mjs' }], /of the class Odd needs options: at least/],
+    ['an order that is none', [{ module: './no-order.mjs' }], /of the class Odd: "order" must be a number/],
     ['the same one twice', [{ module: AUDIT }, { module: AUDIT }], /plugins\[1\].*registered as "audit"/],
   ];
+  const odd = (options: string) =>
+    `${mine.split('\n')[0]}\nexport class Odd {}\nRegisterInterceptor(${options})(Odd);`;
   const files = {
+    'no-id.mjs': odd('{}'),
+    'no-options.mjs': odd(''),
+    'no-order.mjs': odd("{ id: 'odd', order: NaN }"),
+    'init-null.mjs': `${mine}\nMine.prototype.onModuleInit = () => { throw null; };`,
+    'init-error.mjs': `${mine}\nMine.prototype.onModuleInit = async () => { throw new Error('no luck\\nat all'); };`,
+    'made-null.mjs': `${mine.replace('{ onRequest', '{ constructor() { throw null; } onRequest')}`,
     'empty.mjs': 'export const nothing = 1;',
     'throws.mjs': "throw new Error('at load');",
     'refuses.mjs': `${mine}\nMine.prototype.configure = () => { throw new Error('never with me'); };`,
@@ -162,6 +173,22 @@ plugins:
     expect(told).toMatch(
       / plugins\[0\]\.config \(line 1\): plugin "mine" refused its config: never with me$/,
     );
+  });
+
+  it.each([
+    [
+      'init-null',
+      /plugins\[0\]\.module \(line 1\): plugin "mine" failed in onModuleInit \(it threw no error object\)$/,
+    ],
+    [
+      'init-error',
+      /plugins\[0\]\.module \(line 1\): plugin "mine" failed in onModuleInit \(Error: no luck\)$/,
+    ],
+    ['made-null', /plugins \(line 1\): what makes a provider of one threw no error object$/],
+  ])('what it throws when it starts has one line, whatever it is: %s', async (name, expected) => {
+    const told = await refused(new ServiceProcess({ config: config([{ module: `./${name}.mjs` }]), files }));
+    expect(told).toMatch(expected);
+    expect(told.split('\n')).toHaveLength(1);
   });
 
   it('--check runs no plugin, and ends whatever a module began when it was loaded', async () => {

@@ -1,4 +1,5 @@
 import { Injectable, Module } from '@nestjs/common';
+import { APP_GUARD } from '@nestjs/core';
 import { describe, expect, it } from 'vitest';
 import {
   type Attempt,
@@ -168,6 +169,65 @@ describe('a plugin given to createApp', () => {
       expect(set.a.requests).toEqual([]);
       await expectSlotFree(set);
     }
+  });
+});
+
+describe('a refusal that cannot be sent', () => {
+  const cycle: Record<string, unknown> = {};
+  cycle['self'] = cycle;
+  const refusals: [string, object, RegExp][] = [
+    ['a team name in a header', { headers: { 'x-team': 'Команда' } }, /"x-team" was set to a text that HTTP/],
+    [
+      'a header that describes the body',
+      { headers: { 'content-length': '3' } },
+      /made by the service itself/,
+    ],
+    ['what JSON cannot hold', { extra: cycle }, /the extra of its GatewayError cannot be written/],
+    ['a status that is no final one', { status: 101 }, /has the status 101, not 400…599/],
+    ['the status of a success', { status: 204 }, /has the status 204, not 400…599/],
+  ];
+  const hooks = ['onRequest', 'onAttempt', 'onResponse'] as const;
+  const all = refusals.flatMap(([what, options, told]) =>
+    hooks.map((hook) => ({ what, options, told, hook })),
+  );
+
+  it.each(all)('$hook, $what: as any other throw, and the next request is served', async (one) => {
+    let refuses = true;
+    const set = await withHooks({
+      [one.hook]: () => {
+        if (!refuses) return null;
+        const fine = { status: 403, code: 'c', type: 't', message: 'BANG-TEXT' };
+        throw new GatewayError({ ...fine, ...one.options });
+      },
+    });
+    const connection = set.gateway.connect();
+    const request = { body: { model: 'm', messages: [] } };
+    const refused = await connection.send(request).end();
+    expect([refused.status, refused.ending]).toEqual([500, 'complete']);
+    expect(refused.json).toMatchObject({ error: { code: 'plugin_failed' } });
+    const line = await set.gateway.logged(`plugin test failed in ${one.hook}: `);
+    expect(line.msg).toMatch(one.told);
+    expect(await pluginErrors(set)).toEqual({ [`test ${one.hook}`]: 1 });
+    refuses = false;
+    expect((await connection.send(request).end()).status).toBe(200);
+    await expectSlotFree(set);
+  });
+
+  it('of a guard of the framework: the client has an answer all the same', async () => {
+    let refuses = true;
+    class Guard {
+      canActivate(): boolean {
+        if (!refuses) return true;
+        throw new GatewayError({ status: 101, code: 'c', type: 't', message: 'm' });
+      }
+    }
+    class GuardModule {}
+    Module({ providers: [plugin('test', {}), { provide: APP_GUARD, useClass: Guard }] })(GuardModule);
+    const set = await stage({ plugins: [GuardModule] });
+    const answer = await set.chat().end();
+    expect([answer.status, answer.json]).toMatchObject([500, { error: { code: 'internal_error' } }]);
+    await set.gateway.logged('unexpected error in the answer of an error');
+    refuses = false;
   });
 });
 
@@ -552,6 +612,58 @@ describe('a plugin that waits', () => {
     hold.open();
     await expectSlotFree(set);
     expect(set.a.requests.every(({ over }) => over)).toBe(true);
+  });
+});
+
+describe('a plugin whose start does not come to an end', () => {
+  const never = (): Promise<never> => new Promise(() => {});
+  const own = (hooks: object) => plugin('test', hooks as ExchangeInterceptor);
+  class Waiting {
+    onModuleInit = never;
+  }
+  class WaitingModule {}
+  Module({ providers: [own({}), Waiting] })(WaitingModule);
+  class ModuleThatWaits {
+    onApplicationBootstrap = never;
+  }
+  Module({ providers: [own({})] })(ModuleThatWaits);
+  class FactoryModule {}
+  Module({ providers: [own({}), { provide: 'late', useFactory: never }] })(FactoryModule);
+  class ImportingModule {}
+  Module({ imports: [never()], providers: [own({})] })(ImportingModule);
+
+  it.each<[string, unknown, string]>([
+    ['configure', own({ configure: never }), 'plugin "test": configure'],
+    ['onModuleInit', own({ onModuleInit: never }), 'plugin "test": onModuleInit'],
+    [
+      'onApplicationBootstrap',
+      own({ onApplicationBootstrap: never }),
+      'plugin "test": onApplicationBootstrap',
+    ],
+    ['a provider beside it', WaitingModule, 'Waiting of a plugin: onModuleInit'],
+    ['its module', ModuleThatWaits, 'ModuleThatWaits of a plugin: onApplicationBootstrap'],
+    ['a factory', FactoryModule, 'plugins: an asynchronous provider of one'],
+    ['an import', ImportingModule, 'the plugin cannot be read (it'],
+  ])('in %s: it is named, and stops the start', async (_what, given, told) => {
+    const message = await refusal({ plugins: [given], pluginStartLimitMs: 500 });
+    expect(message).toContain(`${told} did not come to an end within 0.5 s`);
+  });
+
+  it('one that takes its time within the limit starts, and its hooks are called once, as its own', async () => {
+    const calls: string[] = [];
+    const hooks = {
+      name: 'mine',
+      async onModuleInit(this: { name: string }) {
+        await new Promise((resolve) => setImmediate(resolve));
+        calls.push(`${this.name} onModuleInit`);
+      },
+      onApplicationBootstrap(this: { name: string }) {
+        calls.push(`${this.name} onApplicationBootstrap`);
+      },
+    };
+    const set = await stage({ plugins: [own(hooks)] });
+    expect(calls).toEqual(['mine onModuleInit', 'mine onApplicationBootstrap']);
+    expect((await set.chat().end()).status).toBe(200);
   });
 });
 

@@ -26,6 +26,7 @@ export interface GatewayOptions {
   readonly directory?: string;
   readonly environment?: Readonly<Record<string, string>>;
   readonly logLevel?: LogLevel;
+  readonly pluginStartLimitMs?: number;
 }
 
 /** The service in this process, listening on a free port of the loopback. Lives for one test. */
@@ -54,6 +55,7 @@ export class TestGateway {
     const app = await createApp({
       config: loaded.config,
       plugins: options.plugins ?? [],
+      ...(options.pluginStartLimitMs === undefined ? {} : { pluginStartLimitMs: options.pluginStartLimitMs }),
       environment: {
         configPath: '',
         logLevel,

@@ -10,15 +10,21 @@ export interface GatewayErrorBody {
 }
 
 export interface GatewayErrorOptions {
+  /** 400…599. */
   readonly status: number;
   readonly code: string;
   readonly type: string;
   readonly message: string;
   readonly param?: string;
-  /** Further members of `error`, such as `attempts`. */
+  /** Further members of `error`, such as `attempts`: what JSON can hold. */
   readonly extra?: Readonly<Record<string, unknown>>;
-  /** Names in lower case. */
+  /** Names in lower case; texts that HTTP can carry. None that the service makes itself, such as `content-type`. */
   readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** What an answer that is no success can have for a status. */
+export function isErrorStatus(status: unknown): status is number {
+  return Number.isInteger(status) && (status as number) >= 400 && (status as number) <= 599;
 }
 
 /** A fixed key, so that an error made by another copy of this package is still known as one. */
@@ -26,7 +32,8 @@ const BRAND = Symbol.for('llm-proxy:gateway-error');
 
 /**
  * Everything the proxy answers by itself that is no success. Ours are made by the functions of the catalogue only;
- * a plugin throws its own to refuse a request: `message` is shown to the client, `status` is 400…599.
+ * a plugin throws its own to refuse a request: `message` is shown to the client. One that is not as
+ * {@link GatewayErrorOptions} says counts as a plugin that failed.
  */
 export class GatewayError extends Error {
   readonly [BRAND] = true;

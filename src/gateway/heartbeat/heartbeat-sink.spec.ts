@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { allUpstreams, STREAM_INTERRUPTED } from '../../common/errors/catalogue.js';
+import { GatewayError } from '../../common/errors/gateway-error.js';
 import { streamInterrupted } from '../../common/errors/error-form.js';
 import { delta, DONE } from '../../../test/support/answers.js';
 import { RecordingSink } from '../../../test/support/recording-sink.js';
@@ -38,6 +39,21 @@ describe('a sink with a heartbeat', () => {
     vi.advanceTimersByTime(100);
     expect(inner.text).toBe(': waiting\n\n'.repeat(3));
     sink.stop();
+  });
+
+  it('an error that cannot be written ends an open stream as a break does', () => {
+    const { inner, sink } = setUp();
+    vi.advanceTimersByTime(100);
+    const unwritable = new GatewayError({
+      status: 403,
+      code: 'c',
+      type: 't',
+      message: 'm',
+      extra: { big: 1n },
+    });
+    expect(() => sink.error(unwritable, [])).toThrow(TypeError);
+    expect(inner.text).toBe(`: waiting\n\n${streamInterrupted('own_error').toString()}`);
+    expect(inner.calls.at(-1)).toBe('endInterrupted');
   });
 
   it.each([

@@ -117,7 +117,19 @@ export class HeartbeatSink implements ResponseSink {
     const phase = this.#phase;
     this.#over();
     if (phase === 'silent') this.inner.error(error, headers);
-    else if (phase !== 'over') this.inner.end(errorEvent(error));
+    else if (phase !== 'over') this.#endWith(error);
+  }
+
+  /** @throws what keeps this error from being written; the client hears then that the answer broke */
+  #endWith(error: GatewayError): void {
+    let event: Buffer;
+    try {
+      event = errorEvent(error);
+    } catch (fault) {
+      this.inner.endInterrupted(streamInterrupted('own_error'));
+      throw fault;
+    }
+    this.inner.end(event);
   }
 
   /** Nothing more is to be said, whoever ended the answer. */
