@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { GatewayError } from '../common/errors/gateway-error.js';
-import { type Clock, timerDelay } from '../common/time/clock.js';
+import type { Clock } from '../common/time/clock.js';
 import type { Attempt } from '../contracts/exchange.js';
 import { CLOCK } from '../contracts/ports.js';
 import { GatewayLog } from '../observability/log/gateway-log.js';
@@ -15,6 +15,8 @@ import type { GatewayExchange } from './gateway-exchange.js';
 import { AttemptShaper } from './attempt.shaper.js';
 import type { Relief } from './relief.js';
 import type { ResponseSink } from './response-sink.js';
+import type { Shaping } from './shaping.js';
+import { stageEnd } from './stage-wait.js';
 
 const CANCELLED: AttemptOutcome = { result: 'cancelled', answered: false, status: 0 };
 
@@ -73,14 +75,18 @@ export class AttemptRunner {
     startedAt: number,
     sink: ResponseSink,
     relief: Relief | null,
-    shaping: Promise<void>,
+    shaping: Shaping,
   ): Promise<AttemptOutcome> {
     let sending: Promise<AttemptOutcome>;
     try {
-      const shaped = await this.#inTime(exchange, target, startedAt, shaping);
-      if (shaped !== 'shaped') {
+      const { requestTimeoutMs } = target.candidate.upstream.config;
+      const ownMs = requestTimeoutMs > 0 ? requestTimeoutMs : Infinity;
+      const dueAt = Math.min(exchange.deadlineAt, startedAt + ownMs);
+      const end = await stageEnd(shaping.done, exchange, dueAt, this.clock);
+      if (end !== 'done') {
+        shaping.abandon();
         this.#unsent(target, attempt.quota, startedAt);
-        return shaped === 'left' ? CANCELLED : lateOutcome(target, attempt);
+        return end === 'given_up' ? CANCELLED : lateOutcome(target, attempt);
       }
       sending = this.#send(exchange, target, attempt, startedAt, sink, relief);
     } catch (error) {
@@ -106,38 +112,6 @@ export class AttemptRunner {
   #unsent(target: CompiledTarget, quota: AttemptQuota | null, startedAt: number): void {
     quota?.giveBack();
     target.series.duration.observe((this.clock.now() - startedAt) / 1000);
-  }
-
-  /** Waits for slow stages, no longer than the client stays and the attempt may take. */
-  async #inTime(
-    exchange: GatewayExchange,
-    target: CompiledTarget,
-    startedAt: number,
-    shaping: Promise<void>,
-  ): Promise<'shaped' | 'left' | 'late'> {
-    const { requestTimeoutMs } = target.candidate.upstream.config;
-    let timer: NodeJS.Timeout | null = null;
-    const left = new Promise<'left'>((resolve) => {
-      if (exchange.givenUp === null) exchange.onGivenUp = () => resolve('left');
-      else resolve('left');
-    });
-    const late = new Promise<'late'>((resolve) => {
-      const dueAt = Math.min(
-        exchange.deadlineAt,
-        requestTimeoutMs > 0 ? startedAt + requestTimeoutMs : Infinity,
-      );
-      if (dueAt === Infinity) return;
-      const leftMs = dueAt - this.clock.now();
-      timer = setTimeout(() => resolve('late'), timerDelay(leftMs));
-    });
-    // Abandoned stages may still fail; nobody is left to hear it.
-    shaping.catch(() => {});
-    try {
-      return await Promise.race([shaping.then((): 'shaped' => 'shaped'), left, late]);
-    } finally {
-      exchange.onGivenUp = null;
-      if (timer !== null) clearTimeout(timer);
-    }
   }
 }
 
