@@ -1,7 +1,28 @@
 import { describe, expect, it } from 'vitest';
+import type { ExchangeOutcome } from '../../src/contracts/index.js';
+import { bearer, consumer } from '../support/consumers.js';
 import { withHooks } from '../support/plugin.js';
-import type { Stage } from '../support/stage.js';
+import { ServiceProcess } from '../support/process.js';
+import { MESSAGES, type Stage } from '../support/stage.js';
 import { gate, waitFor } from '../support/wait-for.js';
+
+/** A plugin in a file, with these methods and fields; it says `begun` when `onRequest` begins. */
+const inFile = (members: string): string =>
+  `import { RegisterInterceptor } from '${new URL('../../dist/contracts/index.js', import.meta.url).href}';
+export class Waiting { ${members} }
+RegisterInterceptor({ id: 'waiting' })(Waiting);`;
+
+const processWith = (members: string, graceOf: string): Promise<ServiceProcess> =>
+  ServiceProcess.listening({
+    config: {
+      server: { host: '127.0.0.1', port: 0, shutdown_grace: graceOf },
+      plugins: [{ module: './waiting.mjs' }],
+      providers: [{ id: 'pa', url: 'http://127.0.0.1:9/v1' }],
+      upstreams: [{ id: 'a', provider: 'pa', model: 'real' }],
+      models: [{ name: 'm', upstreams: ['a'] }],
+    },
+    files: { 'waiting.mjs': inFile(members) },
+  });
 
 const probing = { backoff: 'PT1M', probe_interval: 'PT0.03S', first_byte_timeout: 'PT0.1S' };
 
@@ -76,5 +97,86 @@ describe('a plugin whose onAttempt never ends for a probe', () => {
       await waitFor(() => signals[rest - 1]?.aborted === true, `the probe of rest ${rest} was called off`);
     }
     expect(await failedProbes(set)).toBe(0);
+  });
+});
+
+describe('a plugin whose onRequest does not end', () => {
+  // FAULT: the place of the consumer stayed taken for as long as the plugin liked.
+  it('is left behind by a client that leaves: the place is free, onFinish is told once', async () => {
+    const waiting = gate();
+    let reject: (error: Error) => void = () => {};
+    const outcomes: ExchangeOutcome[] = [];
+    const signals: AbortSignal[] = [];
+    const set = await withHooks(
+      {
+        onRequest: ({ headers, signal }) => {
+          if (headers['x-wait'] === undefined) return undefined;
+          signals.push(signal);
+          waiting.open();
+          return new Promise((_resolve, rejects) => (reject = rejects));
+        },
+        onFinish: (_exchange, outcome) => void outcomes.push(outcome),
+      },
+      { file: () => ({ consumers: [consumer('alice', { max_concurrency: 1 })] }) },
+    );
+    const leaving = set.chat({}, { headers: { ...bearer('alice'), 'x-wait': '1' } });
+    await waiting.opened;
+    leaving.leave();
+    await waitFor(() => outcomes.length > 0, 'the exchange was finished');
+    expect(outcomes[0]).toMatchObject({ status: 0, complete: false });
+    expect(signals[0]?.aborted).toBe(true);
+    expect((await set.chat({}, { headers: bearer('alice') }).end()).status).toBe(200);
+    reject(new Error('LATE-TEXT'));
+    expect((await set.chat({}, { headers: bearer('alice') }).end()).status).toBe(200);
+    expect(outcomes).toHaveLength(3);
+    const left = await set.gateway.logged('plugin test had not ended in onRequest when the client left');
+    expect(left.level).toBe(20);
+    expect(set.gateway.lines.every(({ level }) => level < 50)).toBe(true);
+  });
+
+  // FAULT: answered as busy, with a free slot, and only when the plugin had ended.
+  it('is held to the deadline of the model', async () => {
+    const never = gate();
+    const signals: AbortSignal[] = [];
+    const seen: string[] = [];
+    const set = await withHooks(
+      {
+        onRequest: ({ signal }) => (signals.push(signal), never.opened),
+        onFinish: (_exchange, { status }) => void seen.push(String(status)),
+      },
+      { model: { deadline: 'PT0.1S' } },
+    );
+    const answer = await set.chat().end();
+    expect(answer.status).toBe(503);
+    expect(answer.json).toMatchObject({
+      error: { code: 'deadline_exceeded', message: 'the deadline of 100ms is over', attempts: [] },
+    });
+    expect(answer.header('retry-after')).toBe('1');
+    expect(signals[0]?.aborted).toBe(true);
+    const line = await set.gateway.logged('plugin test had not ended in onRequest at the deadline of 100ms');
+    expect(line.level).toBe(40);
+    await set.gateway.logged('chat model=m 503 the deadline of 100ms is over (a=0/1)');
+    const metrics = await set.gateway.metrics();
+    expect(metrics.sum('llm_proxy_rejected_total', { model: 'm', reason: 'deadline' })).toBe(1);
+    expect([seen, set.a.requests]).toEqual([['503'], []]);
+  });
+
+  // FAULT: the connection was closed without a word.
+  it('gets the last words of the service', async () => {
+    const service = await processWith(
+      `onRequest() { process.stderr.write('begun '); return new Promise(() => {}); }
+      onFinish(exchange, { status, complete }) { process.stderr.write('finished ' + status + ' ' + complete); }`,
+      'PT0.3S',
+    );
+    const answer = service.send({ body: { model: 'm', messages: MESSAGES } });
+    await waitFor(() => service.stderr.includes('begun'), 'the plugin waited');
+    service.kill('SIGTERM');
+    await answer.end();
+    expect([answer.status, answer.json]).toMatchObject([503, { error: { code: 'shutting_down' } }]);
+    expect(await service.exit()).toEqual({ code: 0, signal: null });
+    expect(service.stderr).toBe('begun finished 503 true');
+    const line = service.lines.find(({ msg }) => msg.includes('plugin waiting had not ended in onRequest'));
+    expect(line?.msg).toContain('when the service had to end');
+    expect(line?.level).toBe(40);
   });
 });
