@@ -1,18 +1,22 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { GatewayError } from '../common/errors/gateway-error.js';
+import { printable } from '../common/text/mask.js';
 import type { Clock } from '../common/time/clock.js';
-import type { Attempt } from '../contracts/exchange.js';
+import type { Attempt, AttemptFailure } from '../contracts/exchange.js';
 import { CLOCK } from '../contracts/ports.js';
 import { GatewayLog } from '../observability/log/gateway-log.js';
 import type { AttemptQuota } from './attempt-quota.js';
 import { AnswerStages } from './answer-stages.js';
+import { stagesLimit } from './attempt-limits.js';
 import type { AttemptOutcome } from './attempt-outcome.js';
 import { type AttemptDependencies, AttemptRun } from './attempt-run.js';
 import { ConsumerMetrics } from '../observability/metrics/consumer.metrics.js';
 import type { GatewayAttempt } from './gateway-attempt.js';
 import type { CompiledTarget } from './compiled-target.js';
 import type { GatewayExchange } from './gateway-exchange.js';
+import { whenGivenUp } from './given-up.js';
 import { AttemptShaper } from './attempt.shaper.js';
+import { PluginGuard } from './plugin.guard.js';
 import type { Relief } from './relief.js';
 import type { ResponseSink } from './response-sink.js';
 import type { Shaping } from './shaping.js';
@@ -28,6 +32,7 @@ export class AttemptRunner {
   constructor(
     @Inject(CLOCK) private readonly clock: Clock,
     private readonly shaper: AttemptShaper,
+    private readonly guard: PluginGuard,
     stages: AnswerStages,
     consumers: ConsumerMetrics,
     log: GatewayLog,
@@ -79,14 +84,17 @@ export class AttemptRunner {
   ): Promise<AttemptOutcome> {
     let sending: Promise<AttemptOutcome>;
     try {
-      const { requestTimeoutMs } = target.candidate.upstream.config;
-      const ownMs = requestTimeoutMs > 0 ? requestTimeoutMs : Infinity;
-      const dueAt = Math.min(exchange.deadlineAt, startedAt + ownMs);
-      const end = await stageEnd(shaping.done, exchange, dueAt, this.clock);
+      const { config } = target.candidate.upstream;
+      const limit = stagesLimit(exchange, config, startedAt, attempt.body.isTrue('stream'));
+      const end = await stageEnd(shaping.done, exchange, limit.dueAt, this.clock);
       if (end !== 'done') {
         shaping.abandon();
         this.#unsent(target, attempt.quota, startedAt);
-        return end === 'given_up' ? CANCELLED : lateOutcome(target, attempt);
+        const { givenUp } = exchange;
+        if (givenUp === null) return lateOutcome(attempt, limit, shaping.plugin);
+        const why = whenGivenUp(givenUp);
+        this.guard.abandoned(exchange.id, shaping.plugin, 'onAttempt', why, givenUp === 'client_gone');
+        return CANCELLED;
       }
       sending = this.#send(exchange, target, attempt, startedAt, sink, relief);
     } catch (error) {
@@ -115,15 +123,13 @@ export class AttemptRunner {
   }
 }
 
-/** The time of an attempt counts from its begin, whoever spends it. */
-function lateOutcome(target: CompiledTarget, attempt: Attempt): AttemptOutcome {
-  const { requestTimeoutMs } = target.candidate.upstream.config;
-  const reason = `request timeout after ${requestTimeoutMs}ms, spent in onAttempt of a plugin`;
-  return {
-    result: 'net_err',
-    failure: { result: 'net_err', timedOut: true, reason },
-    attempt,
-    answered: false,
-    status: 0,
-  };
+/** The time of an attempt counts from its begin, whoever spends it; but the provider was not asked, so it is not to blame. */
+function lateOutcome(
+  attempt: Attempt,
+  { reason, result }: Pick<AttemptFailure, 'reason' | 'result'>,
+  plugin: string,
+): AttemptOutcome {
+  const spent = `${reason}, spent in onAttempt of the plugin ${printable(plugin)}`;
+  const failure = { result, timedOut: true, ours: true, reason: spent };
+  return { result, failure, attempt, answered: false, status: 0 };
 }

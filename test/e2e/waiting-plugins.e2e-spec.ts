@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ExchangeOutcome } from '../../src/contracts/index.js';
 import { bearer, consumer } from '../support/consumers.js';
-import { withHooks } from '../support/plugin.js';
+import { plugin, withHooks } from '../support/plugin.js';
 import { ServiceProcess } from '../support/process.js';
 import { MESSAGES, type Stage } from '../support/stage.js';
 import { gate, waitFor } from '../support/wait-for.js';
@@ -23,6 +23,8 @@ const processWith = (members: string, graceOf: string): Promise<ServiceProcess> 
     },
     files: { 'waiting.mjs': inFile(members) },
   });
+
+type Fields = Readonly<Record<string, unknown>>;
 
 const probing = { backoff: 'PT1M', probe_interval: 'PT0.03S', first_byte_timeout: 'PT0.1S' };
 
@@ -178,5 +180,111 @@ describe('a plugin whose onRequest does not end', () => {
     const line = service.lines.find(({ msg }) => msg.includes('plugin waiting had not ended in onRequest'));
     expect(line?.msg).toContain('when the service had to end');
     expect(line?.level).toBe(40);
+  });
+});
+
+describe('a plugin whose onAttempt does not end', () => {
+  const never = gate();
+  const resting = { backoff: 'PT1H', probe_interval: 'PT0S', max_concurrency: 1 };
+  const rests = async (set: Stage) => {
+    const metrics = await set.gateway.metrics();
+    const of = (name: string) => metrics.sum(`llm_proxy_upstream_${name}`, { upstream: 'a' });
+    return [of('fail_streak'), of('cooling_seconds'), of('inflight')];
+  };
+
+  // FAULT: an upstream whose provider was never asked rested for it.
+  it.each<[what: string, limits: Fields, body: Fields, provider: Fields, told: string]>([
+    ['an answer', { request_timeout: 'PT0.1S' }, {}, {}, 'request timeout after 100ms'],
+    [
+      'a stream',
+      { first_byte_timeout: 'PT0.1S' },
+      { stream: true },
+      {},
+      'TIMEOUT: no first byte within 100ms',
+    ],
+    [
+      'an answer, where keys rest',
+      { request_timeout: 'PT0.1S' },
+      {},
+      { errors: 'classified' },
+      'request timeout after 100ms',
+    ],
+  ])('blames no upstream for %s: the next one answers', async (_what, limits, body, provider, told) => {
+    const failures: (boolean | undefined)[] = [];
+    const set = await withHooks(
+      {
+        onAttempt: ({ number }) => (number === 1 ? never.opened : undefined),
+        onFailover: (_exchange, _attempt, { ours }) => void failures.push(ours),
+      },
+      { upstreams: 2, provider, upstream: (index) => (index === 0 ? { ...resting, ...limits } : {}) },
+    );
+    const answer = await set.chat(body).end();
+    expect([answer.status, answer.header('x-llm-proxy-upstream')]).toEqual([200, 'b']);
+    expect(await rests(set)).toEqual([0, 0, 0]);
+    const line = await set.gateway.logged('upstream=a ');
+    await set.gateway.logged(`upstream=a ${told}, spent in onAttempt of the plugin test → failover`);
+    expect(line.msg).not.toContain('backoff');
+    expect([failures, set.a.requests]).toEqual([[true], []]);
+  });
+
+  it('and is the trial of a resting upstream decides nothing', async () => {
+    const set = await withHooks(
+      { onAttempt: ({ exchange }) => ('x-wait' in exchange.headers ? never.opened : undefined) },
+      {
+        upstream: {
+          recovery: 'half_open',
+          backoff: { base: 'PT2S', cap: 'PT1H' },
+          request_timeout: 'PT0.1S',
+        },
+      },
+    );
+    set.a.next((_request, answer) => answer.error(503));
+    await set.chat().end();
+    let text = '';
+    await waitFor(async () => {
+      text = (await set.chat({}, { headers: { 'x-wait': '1' } }).end()).text;
+      return !text.includes('all_upstreams_cooling');
+    }, 'a trial was let through');
+    expect(text).toContain('all_upstreams_failed');
+    await set.gateway.logged('trial decided nothing');
+    expect((await rests(set))[0]).toBe(1);
+    expect((await set.chat().end()).status).toBe(200);
+    expect(await rests(set)).toEqual([0, 0, 0]);
+  });
+
+  // FAULT: told as `request timeout after 300000ms`.
+  it('is held to the deadline of the model, which the log names', async () => {
+    const set = await withHooks(
+      { onAttempt: () => never.opened },
+      { upstreams: 2, upstream: resting, model: { deadline: 'PT0.1S' } },
+    );
+    const answer = await set.chat().end();
+    expect([answer.status, answer.header('x-llm-proxy-trail')]).toEqual([503, 'a=net_err']);
+    await set.gateway.logged(
+      'upstream=a deadline of 100ms is over, spent in onAttempt of the plugin test → failover',
+    );
+    expect(await rests(set)).toEqual([0, 0, 0]);
+  });
+
+  it('calls no further stage once it is left behind', async () => {
+    const waiting = gate();
+    const hold = gate();
+    const called: string[] = [];
+    const set = await withHooks(
+      {},
+      {
+        plugins: [
+          plugin('first', { onAttempt: () => (waiting.open(), hold.opened) }, 100),
+          plugin('second', { onAttempt: () => void called.push('second') }, 200),
+        ],
+      },
+    );
+    const answer = set.chat();
+    await waiting.opened;
+    answer.leave();
+    await set.gateway.logged('plugin first had not ended in onAttempt when the client left');
+    hold.open();
+    expect((await set.chat().end()).status).toBe(200);
+    expect(called).toEqual(['second']);
   });
 });
