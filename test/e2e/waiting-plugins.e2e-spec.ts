@@ -288,3 +288,33 @@ describe('a plugin whose onAttempt does not end', () => {
     expect(called).toEqual(['second']);
   });
 });
+
+describe('a plugin that never closes', () => {
+  // FAULT: the process went on for ever.
+  it.each(['onModuleDestroy', 'beforeApplicationShutdown', 'onApplicationShutdown'])(
+    '%s: the process ends all the same, and the log says what had not ended',
+    async (hook) => {
+      const service = await processWith(
+        `keep = setInterval(() => {}, 1000);
+        async onModuleDestroy() { process.stderr.write('destroyed '); }
+        async onApplicationShutdown() { process.stderr.write('shut down'); }
+        async ${hook}() { process.stderr.write('waits '); await new Promise(() => {}); }`,
+        'PT0.1S',
+      );
+      service.kill('SIGTERM');
+      expect(await service.exit()).toEqual({ code: 0, signal: null });
+      expect(service.lines.map(({ msg }) => msg).slice(-2)).toEqual([
+        expect.stringMatching(
+          `server: ${hook} of the plugin waiting had not ended after \\d+ms, it is not waited for`,
+        ),
+        '[llm-proxy] server: ended',
+      ]);
+      const whole: Record<string, string> = {
+        onModuleDestroy: 'waits shut down',
+        beforeApplicationShutdown: 'destroyed waits shut down',
+        onApplicationShutdown: 'destroyed waits ',
+      };
+      expect(service.stderr).toBe(whole[hook]);
+    },
+  );
+});
