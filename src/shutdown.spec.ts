@@ -1,16 +1,23 @@
 import type { INestApplication } from '@nestjs/common';
+import { DiscoveryService } from '@nestjs/core';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { RunningExchanges } from './gateway/running-exchanges.js';
 import type { EdgeContext } from './http/edge-context.js';
 import { OpenRequests } from './http/open-requests.js';
 import { ServiceState } from './http/service-state.js';
+import { GatewayLog } from './observability/log/gateway-log.js';
 import { shutDown } from './shutdown.js';
 import { ConcurrencyService } from './upstreams/concurrency/concurrency.service.js';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-function service() {
+interface Closing {
+  readonly instances?: readonly object[];
+  readonly close?: () => Promise<void>;
+}
+
+function service({ instances = [], close = async () => {} }: Closing = {}) {
   const open = new OpenRequests();
   const state = new ServiceState();
   const happened: [what: string, atMs: number][] = [];
@@ -22,9 +29,14 @@ function service() {
     [OpenRequests, open],
     [ServiceState, state],
     [RunningExchanges, running],
+    [
+      DiscoveryService,
+      { getProviders: () => instances.map((instance) => ({ instance })), getControllers: () => [] },
+    ],
+    [GatewayLog, { warn: (line: string) => note(line) }],
     [ConcurrencyService, { close: () => void (lineClosed = true) }],
   ]);
-  const app = { get: (type: unknown) => parts.get(type), close: async () => note('closed') };
+  const app = { get: (type: unknown) => parts.get(type), close: async () => (await close(), note('closed')) };
   return { app: app as unknown as INestApplication, open, state, happened, lineClosed: () => lineClosed };
 }
 
@@ -64,5 +76,45 @@ describe('shutDown', () => {
     busy.open.leave(one);
     await ended;
     expect(busy.happened).toEqual([['closed', 1234]]);
+  });
+
+  // FAULT: a plugin that never closed kept the process for ever.
+  it.each([
+    ['what is left of the grace', 30_000, 1000, 30_000],
+    ['two seconds where it is used up', 1000, 1000, 3000],
+    ['two seconds without one', 0, 0, 2000],
+  ])('leaves plugins %s for closing', async (_what, graceMs, idleMs, endMs) => {
+    const plugin = {
+      onModuleDestroy: () => new Promise<void>(() => {}),
+      beforeApplicationShutdown: () => new Promise<void>(() => {}),
+    };
+    const { app, open, happened } = service({
+      instances: [plugin],
+      close: async () => {
+        await plugin.onModuleDestroy();
+        await plugin.beforeApplicationShutdown();
+      },
+    });
+    const one = request();
+    open.enter(one);
+    setTimeout(() => open.leave(one), idleMs);
+    const ended = shutDown(app, graceMs);
+    await vi.runAllTimersAsync();
+    await ended;
+    const told = (hook: string, ms: number) =>
+      `server: ${hook} of Object had not ended after ${ms}ms, it is not waited for`;
+    expect(happened.filter(([what]) => what !== 'gave up')).toEqual([
+      [told('onModuleDestroy', endMs - idleMs), endMs],
+      [told('beforeApplicationShutdown', 250), endMs + 250],
+      ['closed', endMs + 250],
+    ]);
+  });
+
+  it('waits for nothing else a second longer', async () => {
+    const { app, happened } = service({ close: () => new Promise(() => {}) });
+    const ended = shutDown(app, 5000);
+    await vi.runAllTimersAsync();
+    await ended;
+    expect(happened).toEqual([['server: not all was closed after 6000ms, it is not waited for', 6000]]);
   });
 });

@@ -56,6 +56,7 @@ const TOP_FILES = [
   'command-line.ts',
   'main.ts',
   'package-info.ts',
+  'shutdown-hooks.ts',
   'shutdown.ts',
   'stop-signals.ts',
 ];

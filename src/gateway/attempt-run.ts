@@ -12,6 +12,7 @@ import type { AnswerHost, AnswerReader, CommitOptions } from './answer/answer-re
 import { chooseReader } from './answer/choose-reader.js';
 import { answerHeaders } from './answer-headers.js';
 import { type AttemptOutcome, resultGiven } from './attempt-outcome.js';
+import { requestLimitMs, requestOver } from './attempt-limits.js';
 import { AttemptTimers, type TimeOver, type TimerOwner } from './attempt-timers.js';
 import type { RelayedAnswer } from './continuation/relayed-answer.js';
 import { continuationOf } from './continuation/continuation-of.js';
@@ -72,8 +73,6 @@ export class AttemptRun implements AnswerListener, AnswerHost, TimerOwner {
   #reject: (error: unknown) => void = () => {};
   #ownDoing = false;
   readonly #streamAsked: boolean;
-  /** Of this attempt: its own limit, or what the deadline of the whole request leaves. */
-  readonly #requestLimitMs: number;
   /** Where another upstream may go on with this answer, or this one goes on with another's. */
   readonly #continuation: { readonly answer: RelayedAnswer; readonly seam: SeamTransform } | null;
 
@@ -92,10 +91,8 @@ export class AttemptRun implements AnswerListener, AnswerHost, TimerOwner {
     const { relayed } = exchange;
     this.#continuation = relayed === null ? null : continuationOf(exchange, relayed, attempt.body);
     const { config } = target.candidate.upstream;
-    const leftMs = Math.max(0, exchange.deadlineAt - startedAt);
-    this.#requestLimitMs = Math.min(leftMs, config.requestTimeoutMs > 0 ? config.requestTimeoutMs : Infinity);
-    const { clock } = dependencies;
-    this.#timers = new AttemptTimers(clock, startedAt, config, this.#requestLimitMs, this.#streamAsked, this);
+    const limitMs = requestLimitMs(exchange, config, startedAt);
+    this.#timers = new AttemptTimers(dependencies.clock, startedAt, config, limitMs, this.#streamAsked, this);
   }
 
   /**
@@ -174,7 +171,8 @@ export class AttemptRun implements AnswerListener, AnswerHost, TimerOwner {
   }
 
   timeOver(which: TimeOver): void {
-    const { firstByteTimeoutMs, firstTokenTimeoutMs, idleTimeoutMs } = this.target.candidate.upstream.config;
+    const { config } = this.target.candidate.upstream;
+    const { firstByteTimeoutMs, firstTokenTimeoutMs, idleTimeoutMs } = config;
     switch (which) {
       case 'first_byte':
         this.#timedOut('timeout', `no first byte within ${firstByteTimeoutMs}ms`);
@@ -189,7 +187,7 @@ export class AttemptRun implements AnswerListener, AnswerHost, TimerOwner {
         this.#timedOut('timeout', `silent for ${idleTimeoutMs}ms`);
         break;
       case 'request':
-        this.#timedOut('net_err', `request timeout after ${Math.round(this.#requestLimitMs)}ms`);
+        this.#timedOut('net_err', requestOver(this.exchange, config, this.startedAt));
     }
   }
 

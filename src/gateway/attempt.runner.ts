@@ -1,20 +1,26 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { GatewayError } from '../common/errors/gateway-error.js';
-import { type Clock, timerDelay } from '../common/time/clock.js';
-import type { Attempt } from '../contracts/exchange.js';
+import { printable } from '../common/text/mask.js';
+import type { Clock } from '../common/time/clock.js';
+import type { Attempt, AttemptFailure } from '../contracts/exchange.js';
 import { CLOCK } from '../contracts/ports.js';
 import { GatewayLog } from '../observability/log/gateway-log.js';
 import type { AttemptQuota } from './attempt-quota.js';
 import { AnswerStages } from './answer-stages.js';
+import { stagesLimit } from './attempt-limits.js';
 import type { AttemptOutcome } from './attempt-outcome.js';
 import { type AttemptDependencies, AttemptRun } from './attempt-run.js';
 import { ConsumerMetrics } from '../observability/metrics/consumer.metrics.js';
 import type { GatewayAttempt } from './gateway-attempt.js';
 import type { CompiledTarget } from './compiled-target.js';
 import type { GatewayExchange } from './gateway-exchange.js';
+import { whenGivenUp } from './given-up.js';
 import { AttemptShaper } from './attempt.shaper.js';
+import { PluginGuard } from './plugin.guard.js';
 import type { Relief } from './relief.js';
 import type { ResponseSink } from './response-sink.js';
+import type { Shaping } from './shaping.js';
+import { stageEnd } from './stage-wait.js';
 
 const CANCELLED: AttemptOutcome = { result: 'cancelled', answered: false, status: 0 };
 
@@ -26,6 +32,7 @@ export class AttemptRunner {
   constructor(
     @Inject(CLOCK) private readonly clock: Clock,
     private readonly shaper: AttemptShaper,
+    private readonly guard: PluginGuard,
     stages: AnswerStages,
     consumers: ConsumerMetrics,
     log: GatewayLog,
@@ -73,14 +80,21 @@ export class AttemptRunner {
     startedAt: number,
     sink: ResponseSink,
     relief: Relief | null,
-    shaping: Promise<void>,
+    shaping: Shaping,
   ): Promise<AttemptOutcome> {
     let sending: Promise<AttemptOutcome>;
     try {
-      const shaped = await this.#inTime(exchange, target, startedAt, shaping);
-      if (shaped !== 'shaped') {
+      const { config } = target.candidate.upstream;
+      const limit = stagesLimit(exchange, config, startedAt, attempt.body.isTrue('stream'));
+      const end = await stageEnd(shaping.done, exchange, limit.dueAt, this.clock);
+      if (end !== 'done') {
+        shaping.abandon();
         this.#unsent(target, attempt.quota, startedAt);
-        return shaped === 'left' ? CANCELLED : lateOutcome(target, attempt);
+        const { givenUp } = exchange;
+        if (givenUp === null) return lateOutcome(attempt, limit, shaping.plugin);
+        const why = whenGivenUp(givenUp);
+        this.guard.abandoned(exchange.id, shaping.plugin, 'onAttempt', why, givenUp === 'client_gone');
+        return CANCELLED;
       }
       sending = this.#send(exchange, target, attempt, startedAt, sink, relief);
     } catch (error) {
@@ -107,49 +121,15 @@ export class AttemptRunner {
     quota?.giveBack();
     target.series.duration.observe((this.clock.now() - startedAt) / 1000);
   }
-
-  /** Waits for slow stages, no longer than the client stays and the attempt may take. */
-  async #inTime(
-    exchange: GatewayExchange,
-    target: CompiledTarget,
-    startedAt: number,
-    shaping: Promise<void>,
-  ): Promise<'shaped' | 'left' | 'late'> {
-    const { requestTimeoutMs } = target.candidate.upstream.config;
-    let timer: NodeJS.Timeout | null = null;
-    const left = new Promise<'left'>((resolve) => {
-      if (exchange.givenUp === null) exchange.onGivenUp = () => resolve('left');
-      else resolve('left');
-    });
-    const late = new Promise<'late'>((resolve) => {
-      const dueAt = Math.min(
-        exchange.deadlineAt,
-        requestTimeoutMs > 0 ? startedAt + requestTimeoutMs : Infinity,
-      );
-      if (dueAt === Infinity) return;
-      const leftMs = dueAt - this.clock.now();
-      timer = setTimeout(() => resolve('late'), timerDelay(leftMs));
-    });
-    // Abandoned stages may still fail; nobody is left to hear it.
-    shaping.catch(() => {});
-    try {
-      return await Promise.race([shaping.then((): 'shaped' => 'shaped'), left, late]);
-    } finally {
-      exchange.onGivenUp = null;
-      if (timer !== null) clearTimeout(timer);
-    }
-  }
 }
 
-/** The time of an attempt counts from its begin, whoever spends it. */
-function lateOutcome(target: CompiledTarget, attempt: Attempt): AttemptOutcome {
-  const { requestTimeoutMs } = target.candidate.upstream.config;
-  const reason = `request timeout after ${requestTimeoutMs}ms, spent in onAttempt of a plugin`;
-  return {
-    result: 'net_err',
-    failure: { result: 'net_err', timedOut: true, reason },
-    attempt,
-    answered: false,
-    status: 0,
-  };
+/** The time of an attempt counts from its begin, whoever spends it; but the provider was not asked, so it is not to blame. */
+function lateOutcome(
+  attempt: Attempt,
+  { reason, result }: Pick<AttemptFailure, 'reason' | 'result'>,
+  plugin: string,
+): AttemptOutcome {
+  const spent = `${reason}, spent in onAttempt of the plugin ${printable(plugin)}`;
+  const failure = { result, timedOut: true, ours: true, reason: spent };
+  return { result, failure, attempt, answered: false, status: 0 };
 }

@@ -5,6 +5,7 @@ import type { CompiledTarget } from './compiled-target.js';
 import { GatewayAttempt } from './gateway-attempt.js';
 import type { GatewayExchange } from './gateway-exchange.js';
 import { PluginGuard } from './plugin.guard.js';
+import { Shaping } from './shaping.js';
 
 /** Makes an attempt's own copy of the body and leads it through the `onAttempt` stages. */
 @Injectable()
@@ -21,38 +22,19 @@ export class AttemptShaper {
     return new GatewayAttempt(exchange, target.candidate.upstream.config, number, body, probe);
   }
 
-  /** Null where all stages were synchronous and are done. Throws, or rejects, with the answer for the client. */
-  shape(attempt: Attempt, target: CompiledTarget): Promise<void> | null {
-    return target.onAttempt === null ? null : this.#from(0, attempt, target);
-  }
-
-  #from(first: number, attempt: Attempt, target: CompiledTarget): Promise<void> | null {
-    const stages = target.onAttempt ?? [];
-    for (let i = first; i < stages.length; i++) {
-      const { id, hooks } = stages[i] as (typeof stages)[number];
+  /** Null where all stages were synchronous and are done. Throws, or its end rejects, with the answer for the client. */
+  shape(attempt: Attempt, { onAttempt }: CompiledTarget): Shaping | null {
+    if (onAttempt === null) return null;
+    for (let i = 0; i < onAttempt.length; i++) {
+      const { id, hooks } = onAttempt[i] as (typeof onAttempt)[number];
       let waiting: void | Promise<void>;
       try {
         waiting = hooks.onAttempt(attempt);
       } catch (error) {
         throw this.guard.refusal(attempt.exchange.id, id, 'onAttempt', error);
       }
-      if (waiting !== undefined) return this.#afterWait(waiting, i, id, attempt, target);
+      if (waiting !== undefined) return new Shaping(onAttempt, i, waiting, attempt, this.guard);
     }
     return null;
-  }
-
-  async #afterWait(
-    waiting: Promise<void>,
-    index: number,
-    id: string,
-    attempt: Attempt,
-    target: CompiledTarget,
-  ): Promise<void> {
-    try {
-      await waiting;
-    } catch (error) {
-      throw this.guard.refusal(attempt.exchange.id, id, 'onAttempt', error);
-    }
-    await this.#from(index + 1, attempt, target);
   }
 }

@@ -145,6 +145,12 @@ export class GatewayExchange implements Exchange {
     this.#onGivenUp = listener;
   }
 
+  /** Nobody waits for it any more: what a plugin still does for it may end, and can know by the signal. */
+  abandon(): void {
+    void this.signal;
+    this.#controller?.abort();
+  }
+
   /** The client left, or the service ends. Only the first reason counts. */
   giveUp(why: GivenUp): void {
     if (this.#givenUp !== null) return;

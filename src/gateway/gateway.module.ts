@@ -29,6 +29,7 @@ import { QuotaDesk } from './quota-desk.js';
 import { GatewayProbeSender } from './probe.sender.js';
 import { ConsumerDesk } from './consumer-desk.js';
 import { SHARED_CONSUMERS, SharedConsumers } from './shared-consumers.js';
+import { RequestShaper } from './request.shaper.js';
 import { Resolution } from './resolution.js';
 import { RunningExchanges } from './running-exchanges.js';
 import { UpstreamAttempts } from './upstream-attempts.js';
@@ -51,6 +52,7 @@ import { UpstreamAttempts } from './upstream-attempts.js';
     AnswerStages,
     AttemptRunner,
     AttemptShaper,
+    RequestShaper,
     ClaimDesk,
     ErrorClassifiers,
     GatewayService,

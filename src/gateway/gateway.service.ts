@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import {
   allUpstreams,
+  deadlineOver,
   internalError,
   noUsableKey,
   queueRefused,
@@ -33,17 +34,18 @@ import { AffinityDesk } from './affinity-desk.js';
 import type { AttemptOutcome } from './attempt-outcome.js';
 import { ClaimDesk, type ClaimResult } from './claim-desk.js';
 import { candidateReport } from './candidate-report.js';
-import type { Stage } from './compiled-target.js';
 import type { Ending } from './ending.js';
 import { explanation } from './explanation.js';
 import { trailOf } from './exposure.js';
 import { RelayedAnswer } from './continuation/relayed-answer.js';
-import type { GatewayExchange, GivenUp } from './gateway-exchange.js';
+import type { GatewayExchange } from './gateway-exchange.js';
+import { givenUpError } from './given-up.js';
 import { HeartbeatSink, withHeartbeat } from './heartbeat/heartbeat.js';
 import { PipelineCompiler } from './pipeline.compiler.js';
 import { PluginGuard } from './plugin.guard.js';
 import { pushQueueMs } from './queue-standing.js';
 import { Relief } from './relief.js';
+import { RequestShaper } from './request.shaper.js';
 import type { ResponseSink } from './response-sink.js';
 import { summaryOf } from './exchange-summary.js';
 import { Resolution } from './resolution.js';
@@ -64,6 +66,7 @@ export class GatewayService {
   constructor(
     @Inject(CLOCK) private readonly clock: Clock,
     private readonly routing: RoutingService,
+    private readonly shaper: RequestShaper,
     private readonly affinity: AffinityDesk,
     private readonly resolution: Resolution,
     private readonly desk: ClaimDesk,
@@ -99,7 +102,8 @@ export class GatewayService {
       out = withHeartbeat(exchange, sink);
       const waiting = this.resolution.consumerLimits(exchange);
       if (waiting !== null) await waiting;
-      if (this.pipelines.onRequest !== null) await this.#requestStages(exchange, this.pipelines.onRequest);
+      const shaping = this.shaper.shape(exchange);
+      if (shaping !== null) await shaping;
       let plan = this.routing.plan(route, exchange, exchange.sight);
       if (plan.model.affinity) plan = this.affinity.attach(exchange, plan);
       if (plan.model.onInterrupt === 'continue' && exchange.operation === 'chat')
@@ -130,16 +134,6 @@ export class GatewayService {
     sink.end(body);
     this.log.explained(exchange.id, exchange.modelName);
     return { outcome: null, target: null, status: 200 };
-  }
-
-  async #requestStages(exchange: GatewayExchange, stages: readonly Stage<'onRequest'>[]): Promise<void> {
-    for (const { id, hooks } of stages) {
-      try {
-        await hooks.onRequest(exchange);
-      } catch (error) {
-        throw this.guard.refusal(exchange.id, id, 'onRequest', error);
-      }
-    }
   }
 
   async #attempts(exchange: GatewayExchange, plan: Plan, sink: ResponseSink): Promise<Ending> {
@@ -209,6 +203,8 @@ export class GatewayService {
     const told = this.#attemptsTold(exchange, plan);
     if (nothingTried && (unserved === 'queue_full' || unserved === 'queue_timeout'))
       return queueRefused(unserved, this.concurrency.retryMs(plan.candidates), told);
+    if (nothingTried && unserved === null && this.#late(exchange))
+      return deadlineOver(exchange.model.deadlineMs, told);
     const { allClosedBy, someAlive, soonestMs } = this.concurrency.refusal(plan.candidates);
     const alone: Refusal = someAlive ? 'busy' : allClosedBy === 'quota' ? 'quota' : 'cooling';
     const refusal = nothingTried ? alone : 'failed';
@@ -347,9 +343,4 @@ function claimOf(result: ClaimResult): Claim<Candidate> | null {
 /** Whether the client has all of an answer of the upstream. */
 function isWhole({ complete, failure, result }: AttemptOutcome): boolean {
   return complete === true || (failure === undefined && result !== 'cancelled' && result !== 'net_err');
-}
-
-/** Why a request that nobody answered yet ends. */
-function givenUpError(why: GivenUp): GatewayError {
-  return why === 'slot_lost' ? stateUnavailable() : shuttingDown();
 }

@@ -56,7 +56,8 @@ export class OutcomeBook {
       exchange.attachment?.served(target.candidate, target.key?.id ?? null);
     }
     const failed = failure !== undefined && result !== 'cancelled';
-    if (lease.trial) this.log.tried(exchange.id, target.logged, result, failed);
+    // Where the provider was not even asked, nothing is decided.
+    if (lease.trial) this.log.tried(exchange.id, target.logged, result, failed && failure.ours !== true);
     if (!failed) return;
     const classed: ClassedFailure = { ...failure, class: errorClassOf(failure) };
     this.metrics.failed(upstream.id, provider, classed.class);

@@ -31,6 +31,11 @@ export class PluginGuard {
     this.log.pluginFailed(requestId, plugin, hook, error);
   }
 
+  /** A hook that had not ended when nobody waited for it any more; `why` goes on after it. */
+  abandoned(requestId: string, plugin: string, hook: string, why: string, quiet = false): void {
+    this.log.pluginAbandoned(requestId, plugin, hook, why, quiet);
+  }
+
   /** Runs a hook whose throw changes nothing for the request. One that is wrongly asynchronous may fail later. */
   quietly(requestId: string, plugin: string, hook: string, run: () => unknown): void {
     try {

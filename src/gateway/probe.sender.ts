@@ -1,12 +1,12 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { JsonDocument } from '../common/json/json-document.js';
-import { timerDelay } from '../common/time/clock.js';
+import { type Clock, timerDelay } from '../common/time/clock.js';
 import type { ModelEntryConfig, UpstreamConfig } from '../config/gateway-config.js';
 import { plainModel } from '../config/plain-model.js';
 import { GATE_SOURCE, type GateSource } from '../contracts/gate.js';
 import { CHAT, type Operation } from '../contracts/operation.js';
-import type { ProbeSender } from '../contracts/ports.js';
+import { CLOCK, type ProbeSender } from '../contracts/ports.js';
 import type { Candidate } from '../routing/candidate.js';
 import { UpstreamRegistry } from '../upstreams/upstream.registry.js';
 import { AttemptShaper } from './attempt.shaper.js';
@@ -14,9 +14,12 @@ import type { CompiledTarget } from './compiled-target.js';
 import { GetProbeRun } from './get-probe-run.js';
 import { GatewayExchange } from './gateway-exchange.js';
 import { PipelineCompiler } from './pipeline.compiler.js';
+import { PluginGuard } from './plugin.guard.js';
 import { ProbeRun } from './probe-run.js';
 import { probeRequest } from './probe-request.js';
 import { QuotaDesk } from './quota-desk.js';
+import type { Shaping } from './shaping.js';
+import { stageEnd } from './stage-wait.js';
 import { UsageObserver } from './usage.observer.js';
 import { getProbeRequest, upstreamRequest } from './upstream-request.js';
 
@@ -32,6 +35,8 @@ export class GatewayProbeSender implements ProbeSender {
   readonly #candidates = new Map<string, Candidate>();
 
   constructor(
+    @Inject(CLOCK) private readonly clock: Clock,
+    private readonly guard: PluginGuard,
     private readonly registry: UpstreamRegistry,
     private readonly compiler: PipelineCompiler,
     private readonly shaper: AttemptShaper,
@@ -40,6 +45,7 @@ export class GatewayProbeSender implements ProbeSender {
   ) {}
 
   async probe(upstream: UpstreamConfig, signal: AbortSignal): Promise<boolean | null> {
+    const startedAt = this.clock.now();
     const windowMs = upstream.firstByteTimeoutMs > 0 ? upstream.firstByteTimeoutMs : DEFAULT_WINDOW_MS;
     try {
       const probe = probeRequest(upstream);
@@ -71,11 +77,14 @@ export class GatewayProbeSender implements ProbeSender {
       if (quota === 'used up') return null;
       try {
         const attempt = this.shaper.make(exchange, target, 1, true);
-        await this.shaper.shape(attempt, target);
+        const shaping = this.shaper.shape(attempt, target);
+        if (shaping !== null && !(await this.#shaped(shaping, exchange, startedAt, windowMs, signal)))
+          return false;
         quota?.shaped(attempt, false);
         const { client } = target.candidate.upstream;
         const request = upstreamRequest(target, attempt, exchange.input);
-        const alive = await new ProbeRun(client, request, timerDelay(windowMs)).run(signal);
+        const leftMs = windowMs - (this.clock.now() - startedAt);
+        const alive = await new ProbeRun(client, request, timerDelay(leftMs)).run(signal);
         // A provider that does not answer counts nothing; else its rest would use up the quota of its return.
         if (alive) quota?.end(true, 'ok', new UsageObserver());
         return alive;
@@ -85,6 +94,31 @@ export class GatewayProbeSender implements ProbeSender {
     } catch {
       // A stage that fails on a probe has said so in the log; the upstream stays where it is.
       return false;
+    }
+  }
+
+  /** False: a plugin takes longer than the probe may, or than there is anything to probe. */
+  async #shaped(
+    shaping: Shaping,
+    exchange: GatewayExchange,
+    startedAt: number,
+    windowMs: number,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const over = () => exchange.giveUp('client_gone');
+    signal.addEventListener('abort', over);
+    if (signal.aborted) over();
+    try {
+      const end = await stageEnd(shaping.done, exchange, startedAt + windowMs, this.clock);
+      if (end === 'done') return true;
+      shaping.abandon();
+      const late = end === 'late';
+      const why = late ? `of a probe within ${windowMs}ms` : 'of a probe that was called off';
+      this.guard.abandoned(exchange.id, shaping.plugin, 'onAttempt', why, !late);
+      exchange.abandon();
+      return false;
+    } finally {
+      signal.removeEventListener('abort', over);
     }
   }
 

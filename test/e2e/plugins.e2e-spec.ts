@@ -1,4 +1,4 @@
-import { Injectable, Module } from '@nestjs/common';
+import { Module } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
 import { describe, expect, it } from 'vitest';
 import {
@@ -7,25 +7,13 @@ import {
   type ExchangeInterceptor,
   type ExchangeOutcome,
   GatewayError,
-  RegisterInterceptor,
   SseEvent,
   type StreamTransform,
 } from '../../src/contracts/index.js';
 import { completion, DONE, delta } from '../support/answers.js';
+import { plugin, withHooks } from '../support/plugin.js';
 import { stage, type Stage, type StageOptions } from '../support/stage.js';
 import { gate, waitFor } from '../support/wait-for.js';
-
-/** A plugin with these hooks, as `createApp({ plugins })` takes it. */
-function plugin(id: string, hooks: ExchangeInterceptor, order?: number): new () => object {
-  class TestPlugin {}
-  Object.assign(TestPlugin.prototype, hooks);
-  Injectable()(TestPlugin);
-  RegisterInterceptor(order === undefined ? { id } : { id, order })(TestPlugin);
-  return TestPlugin;
-}
-
-const withHooks = (hooks: ExchangeInterceptor, options: StageOptions = {}): Promise<Stage> =>
-  stage({ upstream: { max_concurrency: 1 }, plugins: [plugin('test', hooks)], ...options });
 
 const bang = (): never => {
   throw new Error('BANG-TEXT');

@@ -87,6 +87,7 @@ describe('limits of one request', () => {
     const answer = await set.chat().end();
     expect([answer.status, answer.header('x-llm-proxy-attempts')]).toEqual([503, '1']);
     expect(set.b.requests).toHaveLength(0);
+    await set.gateway.logged('upstream=a deadline of 300ms is over → failover');
     expect((await set.gateway.metrics()).sum('llm_proxy_upstream_inflight', {})).toBe(0);
   });
 });

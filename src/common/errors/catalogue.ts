@@ -263,6 +263,17 @@ export function allUpstreams(refusal: Refusal, retryMs: number, attempts: readon
   });
 }
 
+/** The time that its model gives a request was over before an upstream was asked. */
+export const deadlineOver = (deadlineMs: number, attempts: readonly object[]): GatewayError =>
+  new GatewayError({
+    status: 503,
+    code: 'deadline_exceeded',
+    type: 'server_error',
+    message: `the deadline of ${Math.round(deadlineMs)}ms is over`,
+    extra: { attempts },
+    headers: retryHeaders(1000),
+  });
+
 /** No key of any candidate can be used, and none will be by itself. */
 export const noUsableKey = (attempts: readonly object[]): GatewayError =>
   new GatewayError({

@@ -238,6 +238,15 @@ export class GatewayLog {
     );
   }
 
+  /** Its hook had not ended when nobody waited for it any more. `quiet`: as it may be, since nobody wants the result. */
+  pluginAbandoned(requestId: string, plugin: string, hook: string, why: string, quiet: boolean): void {
+    const id = printable(plugin);
+    const fields = { request_id: requestId, plugin: id, hook };
+    const line = `plugin ${id} had not ended in ${hook} ${why}, it is not waited for`;
+    if (quiet) this.logger.debug(fields, line);
+    else this.logger.warn(fields, line);
+  }
+
   /** An error of ours: what and where, without the message, which may hold a client's text. */
   unexpected(requestId: string, where: string, error: unknown): void {
     this.logger.error({ request_id: requestId, ...describeError(error) }, `unexpected error in ${where}`);

@@ -18,7 +18,8 @@ export type RejectionReason =
   | 'unsupported_protocol'
   | 'consumer_busy'
   | 'queue_full'
-  | 'queue_timeout';
+  | 'queue_timeout'
+  | 'deadline';
 
 /** A map, since a plugin's refusal may bring any code. */
 const BY_CODE: ReadonlyMap<string, RejectionReason> = new Map([
@@ -44,6 +45,7 @@ const BY_CODE: ReadonlyMap<string, RejectionReason> = new Map([
   ['consumer_busy', 'consumer_busy'],
   ['queue_full', 'queue_full'],
   ['queue_timeout', 'queue_timeout'],
+  ['deadline_exceeded', 'deadline'],
 ]);
 
 /** How an error of our own is counted; null for the service's own failures, which are no rejection. */
