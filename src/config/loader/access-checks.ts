@@ -1,5 +1,5 @@
 import { parseThinkTags } from '../schema/tolerant-rules.js';
-import { printable } from '../../common/text/mask.js';
+import { shownValue } from '../../common/text/shown-value.js';
 import { normalRoutePath } from '../schema/route-path-rule.js';
 import { RouteUpstreamSection } from '../schema/route-upstream.section.js';
 import type { RouteSection } from '../schema/route.section.js';
@@ -212,5 +212,5 @@ function isOn(thinkTags: unknown): boolean {
 }
 
 function shown(text: string | undefined): string {
-  return printable(text ?? '', 60);
+  return shownValue(text ?? '');
 }

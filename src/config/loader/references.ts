@@ -1,4 +1,4 @@
-import { printable } from '../../common/text/mask.js';
+import { shownValue } from '../../common/text/shown-value.js';
 import { ModelEntrySection } from '../schema/model-entry.section.js';
 import { formatPath, type ConfigPath } from './config-path.js';
 import type { Findings } from './findings.js';
@@ -59,7 +59,7 @@ function checkModel(
     } else if (!long || !first.long) {
       findings.problem(
         [...path, i],
-        `the upstream "${printable(id, 60)}" stands twice in this model (first as ${formatPath([...path, first.index])}); remove one`,
+        `the upstream "${shownValue(id)}" stands twice in this model (first as ${formatPath([...path, first.index])}); remove one`,
       );
     }
   }
@@ -75,7 +75,7 @@ function checkOrders({ models, plugins }: Entries, findings: Findings, policies:
     const hint = similar === null ? '' : `; did you mean "${similar.word}"?`;
     findings.problem(
       ['models', index, 'order'],
-      `no routing policy has the name "${printable(order, 60)}"${hint} (known: ${policies.join(', ')})`,
+      `no routing policy has the name "${shownValue(order)}"${hint} (known: ${policies.join(', ')})`,
     );
   }
 }
@@ -117,7 +117,7 @@ class ReferenceCheck {
       const place = `${formatPath([list, first])}${line === null ? '' : ` (line ${line})`}`;
       this.findings.problem(
         [list, index, key],
-        `"${printable(id, 60)}" is already the ${key} of ${place}; choose another one`,
+        `"${shownValue(id)}" is already the ${key} of ${place}; choose another one`,
       );
     }
     return firstAt;
@@ -132,8 +132,8 @@ class ReferenceCheck {
   ): void {
     if (known.has(id)) return;
     const similar = this.#suggestions++ < MAX_SUGGESTIONS ? nearest(id, known.keys()) : null;
-    const hint = similar === null ? '' : `; did you mean "${printable(similar.word, 60)}"?`;
-    this.findings.problem(path, `no ${what} has the ${called} "${printable(id, 60)}"${hint}`);
+    const hint = similar === null ? '' : `; did you mean "${shownValue(similar.word)}"?`;
+    this.findings.problem(path, `no ${what} has the ${called} "${shownValue(id)}"${hint}`);
   }
 
   unused(
@@ -145,7 +145,7 @@ class ReferenceCheck {
   ): void {
     for (const [id, index] of known) {
       if (!used.has(id))
-        this.findings.warning([list, index], `the ${what} "${printable(id, 60)}" is used by no ${user}`);
+        this.findings.warning([list, index], `the ${what} "${shownValue(id)}" is used by no ${user}`);
     }
   }
 }
