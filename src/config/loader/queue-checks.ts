@@ -25,7 +25,7 @@ function checkGroups({ providers, slotGroups, upstreams }: Entries, findings: Fi
   const refer = (id: string | null | undefined, path: ConfigPath) => {
     if (typeof id !== 'string') return;
     used.add(id);
-    if (Object.hasOwn(slotGroups, id)) return;
+    if (slotGroups === null || Object.hasOwn(slotGroups, id)) return;
     const similar = nearest(id, Object.keys(slotGroups));
     const hint = similar === null ? '' : `; did you mean "${shownValue(similar.word)}"?`;
     findings.problem(path, `no slot group has the id "${shownValue(id)}"; slot_groups lists them${hint}`);
@@ -34,7 +34,7 @@ function checkGroups({ providers, slotGroups, upstreams }: Entries, findings: Fi
     refer(section.slot_group, ['providers', index, 'slot_group']);
   for (const { index, section } of upstreams ?? [])
     refer(section.slot_group, ['upstreams', index, 'slot_group']);
-  for (const [id, group] of Object.entries(slotGroups)) {
+  for (const [id, group] of Object.entries(slotGroups ?? {})) {
     const path = ['slot_groups', id];
     if (!used.has(id)) findings.warning(path, `the slot group "${shownValue(id)}" is used by no upstream`);
     if (!isPlainObject(group) || group['settle'] === undefined || group['settle'] === null) continue;

@@ -34,8 +34,11 @@ export function checkReferences(entries: Entries, findings: Findings, policies: 
       if (upstreams !== null) check.exists(id, upstreamIds, 'upstream', path);
     });
   }
-  if (upstreams !== null) check.unused(providerIds, usedProviders, 'provider', 'upstream', 'providers');
-  if (models !== null) check.unused(upstreamIds, usedUpstreams, 'upstream', 'model', 'upstreams');
+  // What uses it may stand where something else was found to be wrong.
+  if (upstreams?.every(({ section }) => section.provider !== undefined))
+    check.unused(providerIds, usedProviders, 'provider', 'upstream', 'providers');
+  if (models?.every(({ section }) => Array.isArray(section.upstreams)))
+    check.unused(upstreamIds, usedUpstreams, 'upstream', 'model', 'upstreams');
 }
 
 function checkModel(
@@ -67,7 +70,7 @@ function checkModel(
 
 /** Names of routing policies; a plugin of the file may bring others, which are checked when it is loaded. */
 function checkOrders({ models, plugins }: Entries, findings: Findings, policies: readonly string[]): void {
-  if (plugins.length > 0) return;
+  if (plugins.length > 0 || findings.hasIn('plugins')) return;
   for (const { index, section } of models ?? []) {
     const { order } = section;
     if (order === undefined || policies.includes(order)) continue;
