@@ -7,7 +7,6 @@ import { digestOf } from './build-access.js';
 import { formatPath, type ConfigPath } from './config-path.js';
 import type { ConsumerEntry } from './consumers-file.js';
 import type { Findings } from './findings.js';
-import { checkSelectors } from './label-checks.js';
 import { nearest } from './nearest.js';
 import type { Entries, Entry } from './read-entries.js';
 
@@ -29,7 +28,6 @@ export function checkAccess(entries: Entries, findings: Findings): void {
   warnOfSharedSecrets(entries, findings);
   if (routes !== null) checkRoutes(routes, entries, findings);
   if (consumers === null) warnOfOpenRoutes(entries, findings);
-  checkSelectors(entries, findings);
   warnOfDeadSettings(entries, findings);
 }
 
