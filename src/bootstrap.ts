@@ -74,11 +74,14 @@ async function withPlugins(loaded: Extract<LoadResult, { ok: true }>): Promise<L
   }
 }
 
-function placed(error: PluginSetupError, { lineOf }: Extract<LoadResult, { ok: true }>): ConfigProblem[] {
+function placed(
+  error: PluginSetupError,
+  { lineOf, secrets }: Extract<LoadResult, { ok: true }>,
+): ConfigProblem[] {
   const problems = error.problems.map(({ path, message }) => ({
-    path: formatPath(path),
+    path: secrets.mask(formatPath(path)),
     line: path.length === 0 ? null : lineOf(path),
-    message,
+    message: secrets.mask(message),
   }));
   return problems.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0));
 }

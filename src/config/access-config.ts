@@ -78,6 +78,9 @@ export const IMPLICIT_ROUTE: RouteConfig = {
 };
 
 /** What upstreams speak; the first of a list is preferred. */
+/** Those that can be named, and that nothing is sent in yet. */
+export const UNSPOKEN: ReadonlySet<Protocol> = new Set<Protocol>(['gemini', 'bedrock']);
+
 export const PROTOCOLS = ['chat-completions', 'responses', 'messages', 'gemini', 'bedrock'] as const;
 export type Protocol = (typeof PROTOCOLS)[number];
 

@@ -1,4 +1,4 @@
-import { printable } from '../common/text/mask.js';
+import { shownValue } from '../common/text/shown-value.js';
 
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
@@ -30,7 +30,7 @@ export function readEnvironment(
     const chosen = allowed.find((value) => value === given.toLowerCase());
     if (chosen === undefined && given !== '') {
       warnings.push(
-        `${name}="${printable(given, 60)}" is unknown, ${byDefault} is used; write one of ${allowed.join(', ')}`,
+        `${name}="${shownValue(given)}" is unknown, ${byDefault} is used; write one of ${allowed.join(', ')}`,
       );
     }
     return chosen ?? byDefault;

@@ -1,4 +1,4 @@
-import { printable } from '../common/text/mask.js';
+import { shownValue } from '../common/text/shown-value.js';
 import type { ProxyConfig } from './gateway-config.js';
 import { NoProxyList } from './no-proxy.js';
 import { proxyUrlProblem } from './schema/proxy-rule.js';
@@ -35,7 +35,7 @@ export class ProxyEnvironment {
     this.problems = [...problems];
     this.warnings = this.#direct.unusable.map(
       (entry) =>
-        `the environment variable ${exceptions?.name ?? ''}: the entry "${printable(entry, 60)}" matches nothing; write a host name, ".suffix", an address, a range such as 10.0.0.0/8, or "*"`,
+        `the environment variable ${exceptions?.name ?? ''}: the entry "${shownValue(entry)}" matches nothing; write a host name, ".suffix", an address, a range such as 10.0.0.0/8, or "*"`,
     );
   }
 

@@ -21,7 +21,7 @@ export interface Operation {
   readonly path: string;
   /** How the body of the request is written; of a form only the field `model` is understood. */
   readonly body: 'json' | 'form';
-  /** The protocol that an upstream must speak; null = it must have the capability, whatever it speaks. */
+  /** The protocol that an upstream must speak; null = it must have the capability, and speak anything that is spoken here. */
   readonly protocol: Protocol | null;
   readonly capability: Capability;
   /** False = it only asks about a request: no tokens are used, and none are counted where the provider names none. */

@@ -1,10 +1,9 @@
+import { CREDENTIAL_HEADER } from '../common/http/header-syntax.js';
 import { maskIn } from '../common/text/mask.js';
 import type { ProviderConfig } from '../config/gateway-config.js';
 
 /** A shorter secret is a placeholder such as `none`: masking it would garble answers, not protect anything. */
 const SHORTEST_MASKED = 8;
-
-const CREDENTIAL_HEADER = /authorization|api-?key|token|secret|cookie|password/;
 
 /**
  * What must never come back from a provider: its keys, the fixed headers that look like credentials, and what the proxy on

@@ -12,6 +12,7 @@ import { endsSoon } from './connection-end.js';
 import { Cors } from './cors.js';
 import { type EdgeContext, edgeContext, setEdgeContext } from './edge-context.js';
 import { OpenRequests } from './open-requests.js';
+import { readAway } from './read-away.js';
 import { Refusals } from './refusals.js';
 import { requestIdOf } from './request-id.js';
 import { awaitsContinue, protocolObjection } from './request-rules.js';
@@ -93,15 +94,17 @@ export class EdgeService {
       this.#refuse(request, reply, context, error);
     } else if (preflight) {
       reply.hijack();
+      readAway(reply.raw);
       const method = (resolved as ResolvedEndpoint).endpoint.method;
       reply.raw.writeHead(204, [...context.headers, ...this.#cors.preflightHeaders(raw, method)]).end();
     } else {
       if (resolved?.endpoint.name === 'operation') {
         this.open.enter(context);
         context.presence = new ClientPresence(raw, reply.raw, () => this.#leave(context));
-      } else if (context.continueDue && !this.state.draining) {
-        // Nobody reads a body here, and it may come or not: what follows on this connection could be either.
-        context.headers.push('connection', 'close');
+      } else {
+        // Nobody reads a body here; where it may come or not, what follows on this connection could be either.
+        if (context.continueDue && !this.state.draining) context.headers.push('connection', 'close');
+        readAway(reply.raw);
       }
       done();
     }

@@ -61,7 +61,7 @@ function write(
     endWith(request, bodyComes);
   response.writeHead(error.status, all);
   response.end(body);
-  if (request !== undefined) readAway(request);
+  if (request !== undefined) readAway(response);
 }
 
 function closes(headers: readonly string[]): boolean {

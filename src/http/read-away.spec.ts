@@ -18,7 +18,7 @@ const watched = new WeakSet<Socket>();
 async function refused(limitBytes: number, limitMs: number): Promise<void> {
   server = createServer((request, response) => {
     response.writeHead(413, { 'content-length': '0' }).end();
-    readAway(request, limitBytes, limitMs);
+    readAway(response, limitBytes, limitMs);
     if (!watched.has(request.socket)) request.socket.once('close', () => server.emit('gone'));
     watched.add(request.socket);
   });
@@ -71,6 +71,53 @@ describe('readAway', () => {
     socket.write(Buffer.alloc(500_000));
     await closed;
     expect(socket.destroyed).toBe(true);
+  });
+
+  it('ends such a connection behind the answer, so that it can be read', async () => {
+    server = createServer((request, response) => {
+      readAway(response, 10_000, 60_000);
+      // What was asked before is answered meanwhile.
+      request.socket.once('pause', () => response.writeHead(413, { 'content-length': '4' }).end('late'));
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+    socket.on('error', () => {});
+    let text = '';
+    socket.on('data', (bytes: Buffer) => (text += bytes.toString()));
+    const ended = new Promise((resolve) => socket.once('end', resolve));
+    socket.write('POST / HTTP/1.1\r\nhost: h\r\ncontent-length: 1000000\r\n\r\n');
+    socket.write(Buffer.alloc(900_000));
+    await ended;
+    expect(text).toMatch(/^HTTP\/1\.1 413 [^]*late$/);
+  });
+
+  it.each([
+    ['GET', 80_000, true],
+    ['GET', 50_000, false],
+    ['OPTIONS', 80_000, true],
+    ['POST', 80_000, false],
+  ])('reads little where no body belongs: %s, %i bytes', async (method, bytes, closes) => {
+    server = createServer((_request, response) => {
+      readAway(response);
+      response.writeHead(200, { 'content-length': '0' }).end();
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+    socket.on('error', () => {});
+    let answers = 0;
+    const over = new Promise<boolean>((resolve) => {
+      socket.on('data', () => {
+        if (++answers === 2) resolve(false);
+      });
+      socket.on('end', () => resolve(true));
+    });
+    socket.write(`${method} / HTTP/1.1\r\nhost: h\r\ncontent-length: ${bytes}\r\n\r\n`);
+    await once(socket, 'data');
+    socket.write(Buffer.alloc(bytes));
+    socket.write('GET / HTTP/1.1\r\nhost: h\r\n\r\n');
+    expect(await over).toBe(closes);
   });
 
   it('closes the connection of whoever sends too slowly', async () => {

@@ -1,4 +1,5 @@
 import { PluginMistake, refusePromise } from '../common/errors/plugin-mistake.js';
+import { UNSPOKEN } from '../config/access-config.js';
 import type { ModelConfig, UpstreamConfig } from '../config/gateway-config.js';
 import type { Operation } from '../contracts/operation.js';
 import type { Exchange } from '../contracts/exchange.js';
@@ -86,13 +87,18 @@ export class ModelRoute {
   }
 }
 
-/** The same protocol, and the capability; null where an upstream has both, else what it lacks. */
+/**
+ * The capability, and the protocol asked, or where none is asked any that is spoken here; null where an upstream has both, else
+ * what it lacks.
+ */
 export function lacks(
   { protocols, serves }: UpstreamConfig,
   { protocol, capability }: Operation,
 ): 'serves' | 'protocol' | null {
   if (!serves.includes(capability)) return 'serves';
-  return protocol === null || protocols.includes(protocol) ? null : 'protocol';
+  const speaks =
+    protocol === null ? protocols.some((one) => !UNSPOKEN.has(one)) : protocols.includes(protocol);
+  return speaks ? null : 'protocol';
 }
 
 /** Each member once, whatever the policy gave back. */

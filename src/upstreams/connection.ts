@@ -47,7 +47,7 @@ export class Connection {
     return this.#socket !== null && !this.#socket.destroyed;
   }
 
-  /** The error that the present socket met, if any: a reset after the head can look like a clean end. */
+  /** The first error that the present socket met, if any: a reset after the head can look like a clean end. */
   get socketError(): Error | null {
     return this.#socketError;
   }
@@ -83,7 +83,8 @@ export class Connection {
   ): Socket | void {
     this.#socketError = null;
     const noteError = (error: Error) => {
-      this.#socketError = error;
+      // Trap: what TLS was told is followed by an error that only says that the other side closed.
+      this.#socketError ??= error;
     };
     const connected: buildConnector.Callback = (...result) => {
       const [error, ready] = result;

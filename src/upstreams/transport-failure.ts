@@ -50,10 +50,34 @@ const REASONS: Readonly<Record<string, string>> = {
   CERT_HAS_EXPIRED: 'TLS: certificate expired',
   CERT_NOT_YET_VALID: 'TLS: certificate not valid yet',
   CERT_REVOKED: 'TLS: certificate revoked',
-  ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: 'TLS: the provider wants a client certificate',
   ERR_TLS_CERT_ALTNAME_INVALID: 'TLS: certificate is for another host',
   ENAMETOOLONG: 'host name not valid',
 };
+
+const CLIENT_CERTIFICATE = 'tls.cert and tls.key';
+const REFUSED = 'TLS: the provider refuses the client certificate, or the lack of one';
+
+/** What the other side says in TLS before it closes (RFC 8446 §6.2). OpenSSL puts one of several words before the same name. */
+const ALERTS: Readonly<Record<string, string>> = {
+  CERTIFICATE_REQUIRED: `TLS: the provider asks for a client certificate: ${CLIENT_CERTIFICATE}`,
+  // Some servers say no more than this where a certificate is missing.
+  HANDSHAKE_FAILURE: `TLS: the provider refuses the handshake; it may ask for a client certificate (${CLIENT_CERTIFICATE})`,
+  BAD_CERTIFICATE: `${REFUSED} (bad certificate): ${CLIENT_CERTIFICATE}`,
+  UNSUPPORTED_CERTIFICATE: `${REFUSED} (unsupported certificate): ${CLIENT_CERTIFICATE}`,
+  CERTIFICATE_REVOKED: `${REFUSED} (certificate revoked): ${CLIENT_CERTIFICATE}`,
+  CERTIFICATE_EXPIRED: `${REFUSED} (certificate expired): ${CLIENT_CERTIFICATE}`,
+  CERTIFICATE_UNKNOWN: `${REFUSED} (certificate unknown): ${CLIENT_CERTIFICATE}`,
+  UNKNOWN_CA: `${REFUSED} (unknown authority): ${CLIENT_CERTIFICATE}`,
+  ACCESS_DENIED: `${REFUSED} (access denied): ${CLIENT_CERTIFICATE}`,
+  PROTOCOL_VERSION: 'TLS: the provider speaks no version of TLS that is spoken here',
+};
+const ALERT = /^ERR_SSL_.+_ALERT_([A-Z_]+)$/;
+
+/** Of an error and one that its socket met before: what the other side said in TLS tells more than that it closed then. */
+export function tellingError(error: unknown, ofSocket: Error | null): unknown {
+  if (ofSocket === null || error instanceof ProxyError) return error;
+  return ALERT.test(codeOf(ofSocket) ?? '') ? ofSocket : error;
+}
 
 /** Trap: texts of library errors can hold bytes of the provider, so only codes decide what is said. */
 export function describeTransportError(error: unknown): TransportFailure {
@@ -65,15 +89,17 @@ export function describeTransportError(error: unknown): TransportFailure {
   const known = REASONS[code];
   if (OURS.has(code)) return { reason: known ?? `connection failed (${code})`, ours: true };
   if (known !== undefined) return { reason: known };
+  const alert = ALERTS[ALERT.exec(code)?.[1] ?? ''];
+  if (alert !== undefined) return { reason: alert };
   if (code.startsWith('ERR_SSL') || code.startsWith('ERR_TLS') || code.includes('CERT'))
     return { reason: `TLS: ${code}` };
   return { reason: `connection failed (${code})` };
 }
 
-/** The code of an error or, for a failed dual-stack connect, of its first cause. */
+/** Trap: OpenSSL's `SSL/TLS` stands in codes too. The code of an error or, for a failed dual-stack connect, of its first cause. */
 function codeOf(error: unknown): string | undefined {
   const { code, errors } = error as { code?: unknown; errors?: unknown };
-  if (typeof code === 'string' && /^[A-Z0-9_]{2,60}$/.test(code)) return code;
+  if (typeof code === 'string' && /^[A-Z0-9_/]{2,60}$/.test(code)) return code;
   return Array.isArray(errors) && errors.length > 0 ? codeOf(errors[0]) : undefined;
 }
 

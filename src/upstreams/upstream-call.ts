@@ -5,6 +5,7 @@ import type { ProviderClient } from './provider-client.js';
 import {
   describeTransportError,
   isStaleSocketError,
+  tellingError,
   ProxyError,
   type TransportFailure,
 } from './transport-failure.js';
@@ -166,7 +167,7 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
 
   #fail(error: unknown): void {
     this.#done = true;
-    const failure = describeTransportError(error);
+    const failure = describeTransportError(tellingError(error, this.#connection.socketError));
     this.#connection.destroy(() => {
       this.over();
       this.listener.onFailure(failure);

@@ -264,6 +264,42 @@ describe("a client's mistake is answered before any slot is taken", () => {
   });
 });
 
+describe('a body where none belongs', () => {
+  it.each([
+    ['GET', '/healthz', 200],
+    ['GET', '/metrics', 200],
+    ['GET', '/v1/models', 200],
+    ['GET', '/v1/models/none', 404],
+    ['GET', '/nowhere', 404],
+    ['OPTIONS', '/v1/models', 204],
+  ])('is read only a little: %s %s', async (method, path, status) => {
+    const { gateway } = await set({ server: { cors: ['*'] } });
+    const preflight = { origin: 'https://a.b', 'access-control-request-method': 'GET' };
+    const headers = { 'transfer-encoding': 'chunked', ...(method === 'OPTIONS' ? preflight : {}) };
+    const connection = gateway.connect();
+    const answer = connection.send({ method, path, headers });
+    const chunk = Buffer.from(`10000\r\n${'a'.repeat(65536)}\r\n`);
+    const { socket } = connection;
+    // Without end, as fast as it is read.
+    const send = () => {
+      while (socket.writable && socket.write(chunk));
+    };
+    socket.on('drain', send);
+    send();
+    expect((await answer.end()).status).toBe(status);
+    await waitFor(() => connection.closed, 'the connection was closed');
+  });
+
+  it('does no harm where it is small', async () => {
+    const { gateway } = await set();
+    const connection = gateway.connect();
+    for (const path of ['/healthz', '/v1/models', '/metrics', '/nowhere', '/healthz']) {
+      const answer = await connection.send({ method: 'GET', path, body: 'x'.repeat(60_000) }).end();
+      expect([answer.status, answer.ending]).toEqual([path === '/nowhere' ? 404 : 200, 'complete']);
+    }
+  });
+});
+
 describe('a coded request body is decoded', () => {
   const codings: [string, string, (text: string) => Buffer][] = [
     ['gzip', 'gzip', gzipSync],

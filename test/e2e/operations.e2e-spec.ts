@@ -300,6 +300,28 @@ describe('capabilities', () => {
     ).toBe(3);
   });
 
+  it('are never sent to who speaks only what is not spoken here', async () => {
+    const serves = ['chat', 'embeddings', 'completions', 'images', 'rerank', 'audio'];
+    const protocols = [
+      ['gemini', 'bedrock'],
+      ['gemini', 'chat-completions'],
+    ];
+    const set = await stage({ upstreams: 2, upstream: (i) => ({ protocol: protocols[i], serves }) });
+    const paths = [
+      'chat/completions',
+      'embeddings',
+      'completions',
+      'images/generations',
+      'rerank',
+      'audio/speech',
+    ];
+    for (const path of paths) {
+      set.b.next((_request, answer) => answer.json(200, {}));
+      expect((await post(set, `/v1/${path}`, { model: 'm' }).end()).status).toBe(200);
+    }
+    expect([set.a.requests.length, set.b.requests.length]).toEqual([0, paths.length]);
+  });
+
   it('are refused with 400 where nobody has them', async () => {
     const set = await stage({
       upstreams: 2,

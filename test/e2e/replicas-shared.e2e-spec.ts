@@ -140,6 +140,51 @@ describeWithRedis('what replicas share', () => {
     await waitFor(async () => (await ask(one, 'm').end()).status === 200, 'the place is free again');
   });
 
+  it('slots of a group that a probe holds: the replica that sends it shows them, and why it is busy', async () => {
+    const { ask, one, provider, two } = await pair({
+      end: {
+        slot_groups: { g: 1 },
+        upstreams: [
+          {
+            id: 'u',
+            provider: 'p',
+            model: 'real',
+            backoff: 'PT1M',
+            probe_interval: 'PT0.05S',
+            slot_group: 'g',
+          },
+          { id: 'v', provider: 'p', model: 'real', slot_group: 'g' },
+        ],
+        models: [
+          { name: 'm', upstreams: ['u'] },
+          { name: 'other', upstreams: ['v'] },
+        ],
+      },
+    });
+    const held = gate();
+    provider.onProbe = async (_request, answer) => {
+      await held.opened;
+      await answer.json(200, { choices: [] });
+    };
+    const inflight = async () => {
+      const [a, b] = await Promise.all([one.metrics(), two.metrics()]);
+      return [a, b]
+        .map((text) => text.sum('llm_proxy_slot_group_inflight', { group: 'g' }))
+        .toSorted((x, y) => x - y);
+    };
+    provider.next((_request, answer) => answer.send(503, '{}'));
+    expect((await ask(one)).status).toBe(503);
+    await waitFor(() => provider.probes.length > 0, 'a probe runs');
+    expect(await inflight()).toEqual([0, 1]);
+    const prober =
+      (await one.metrics()).sum('llm_proxy_slot_group_inflight', { group: 'g' }) === 1 ? one : two;
+    const body = { model: 'other', messages: [{ role: 'user', content: 'hi' }] };
+    expect((await prober.send({ body }).end()).status).toBe(503);
+    await prober.logged('g=1/1');
+    held.open();
+    await waitFor(async () => (await inflight()).every((count) => count === 0), 'the probe gave it back');
+  });
+
   it('affinity: a conversation goes on where another replica had it served', async () => {
     const { ask, one, two } = await pair({
       upstream: { max_concurrency: 1 },

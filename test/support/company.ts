@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { TlsOptions } from 'node:tls';
 import { onTestFinished } from 'vitest';
 import { type Certificate, makeCertificate } from './certificates.js';
 import { ScriptedUpstream } from './scripted-upstream.js';
@@ -46,12 +47,13 @@ export function companyDirectory(): string {
 export async function secureUpstream(
   certificate: Certificate = theCompany().server,
   mutual = false,
+  more: TlsOptions = {},
 ): Promise<ScriptedUpstream> {
   const { cert, key } = certificate;
   const wanted = mutual
     ? { requestCert: true, rejectUnauthorized: true, ca: theCompany().authority.cert }
     : {};
-  const upstream = await ScriptedUpstream.start({ cert, key, ...wanted });
+  const upstream = await ScriptedUpstream.start({ cert, key, ...wanted, ...more });
   onTestFinished(() => upstream.stop());
   return upstream;
 }

@@ -33,3 +33,6 @@ export function withoutBlanks(value: string): string {
 function isBlank(code: number): boolean {
   return code === SPACE || code === TAB;
 }
+
+/** Lower-case names of headers whose values are secrets. */
+export const CREDENTIAL_HEADER = /authorization|api-?key|token|secret|cookie|password/;

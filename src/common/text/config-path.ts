@@ -1,4 +1,5 @@
-import { maskSecret, printable } from './mask.js';
+import { maskSecret } from './mask.js';
+import { shownValue } from './shown-value.js';
 
 /** Keys and list positions from the root of the file to a value. */
 export type ConfigPath = readonly (string | number)[];
@@ -16,7 +17,7 @@ export function formatPath(path: ConfigPath): string {
 
 /** A key of the file as a message shows it. Where a colon or a quote is missing, a secret can become a key. */
 export function shownKey(key: string): string {
-  return looksSecret(key) ? maskSecret(key) : printable(key, 60);
+  return looksSecret(key) ? maskSecret(key) : shownValue(key);
 }
 
 /** Long and with digits: no key of ours is, most secrets are. */

@@ -1,5 +1,5 @@
 import { parseThinkTags } from '../schema/tolerant-rules.js';
-import { printable } from '../../common/text/mask.js';
+import { shownValue } from '../../common/text/shown-value.js';
 import { normalRoutePath } from '../schema/route-path-rule.js';
 import { RouteUpstreamSection } from '../schema/route-upstream.section.js';
 import type { RouteSection } from '../schema/route.section.js';
@@ -7,7 +7,6 @@ import { digestOf } from './build-access.js';
 import { formatPath, type ConfigPath } from './config-path.js';
 import type { ConsumerEntry } from './consumers-file.js';
 import type { Findings } from './findings.js';
-import { checkSelectors } from './label-checks.js';
 import { nearest } from './nearest.js';
 import type { Entries, Entry } from './read-entries.js';
 
@@ -29,7 +28,6 @@ export function checkAccess(entries: Entries, findings: Findings): void {
   warnOfSharedSecrets(entries, findings);
   if (routes !== null) checkRoutes(routes, entries, findings);
   if (consumers === null) warnOfOpenRoutes(entries, findings);
-  checkSelectors(entries, findings);
   warnOfDeadSettings(entries, findings);
 }
 
@@ -212,5 +210,5 @@ function isOn(thinkTags: unknown): boolean {
 }
 
 function shown(text: string | undefined): string {
-  return printable(text ?? '', 60);
+  return shownValue(text ?? '');
 }

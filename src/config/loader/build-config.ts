@@ -64,7 +64,7 @@ export function buildConfig(
     const config = buildProvider(section, known(network.get(section)));
     providers.set(config.id, { section, config });
   }
-  const groups = slotGroupsOf(entries.slotGroups);
+  const groups = slotGroupsOf(known(entries.slotGroups));
   const upstreams = new Map<string, UpstreamConfig>();
   for (const { section } of entries.upstreams ?? []) {
     const provider = known(providers.get(section.provider ?? ''));

@@ -1,4 +1,4 @@
-import { printable } from '../../common/text/mask.js';
+import { shownValue } from '../../common/text/shown-value.js';
 import { parseExpiry } from '../../common/time/expiry.js';
 import { KeySection } from '../schema/key.section.js';
 import type { ProviderSection } from '../schema/provider.section.js';
@@ -55,8 +55,7 @@ function checkIds(keys: readonly ListedKey[], path: ConfigPath, findings: Findin
     const first = seen.get(id);
     if (id.trim() === value) findings.problem(at, 'the id must not be the key itself: ids are logged');
     else if (first === undefined) seen.set(id, index);
-    else
-      findings.problem(at, `"${printable(id, 60)}" is already the id of keys[${first}]; choose another one`);
+    else findings.problem(at, `"${shownValue(id)}" is already the id of keys[${first}]; choose another one`);
   }
 }
 

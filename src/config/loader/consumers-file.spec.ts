@@ -111,6 +111,21 @@ describe('consumers_file', () => {
     if (line.includes('"keys"')) expect(result.warnings).toEqual([]);
   }); // prettier-ignore
 
+  it.each([101, 2_000, 5_000, 100_000])('says where it is nested too deeply: %i levels', (depth) => {
+    lines(
+      '{"id":"a"}',
+      `{"id":"b","labels":${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}}`,
+      `{"id":"c","keys":${'['.repeat(depth)}${']'.repeat(depth)}}`,
+      `{"id":"d","id":"d","labels":${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}}`,
+    );
+    const told = 'nested too deeply (more than 100 levels)';
+    expect(problems()).toEqual([
+      `./c.jsonl: labels (line 2): ${told}`,
+      `./c.jsonl: keys (line 3): ${told}`,
+      `./c.jsonl: labels (line 4): ${told}`,
+    ]);
+  });
+
   it('tells twenty lines and counts the rest', () => {
     lines(...Array.from({ length: 50 }, () => 'no json'));
     expect(problems()).toHaveLength(21);

@@ -1,5 +1,6 @@
 import { formatPath, type ConfigPath } from './config-path.js';
 import type { ConfigProblem } from './config-problem.js';
+import { KnownSecrets } from './known-secrets.js';
 
 /** Where a value stands in the text; null where that is not known. */
 export type LineOf = (path: ConfigPath) => number | null;
@@ -16,11 +17,13 @@ export class Findings {
     readonly lineOf: LineOf,
     /** Of another file that belongs to the configuration. */
     private readonly file: string | null = null,
+    /** What no problem and no warning shows, in whichever order they were found. */
+    readonly secrets = new KnownSecrets(),
   ) {}
 
   /** Those about another file; they are told after those about this one. The first step of their paths is a line. */
   ofFile(name: string, lineOf: LineOf): Findings {
-    const findings = new Findings(lineOf, name);
+    const findings = new Findings(lineOf, name, this.secrets);
     this.#files.push(findings);
     return findings;
   }
@@ -59,12 +62,20 @@ export class Findings {
 
   /** In the order of the file. */
   get problems(): ConfigProblem[] {
-    return [...inFileOrder(this.#problems), ...this.#files.flatMap(({ problems }) => problems)];
+    return [...this.#shownOf(this.#problems), ...this.#files.flatMap(({ problems }) => problems)];
   }
 
   /** In the order of the file. */
   get warnings(): ConfigProblem[] {
-    return [...inFileOrder(this.#warnings), ...this.#files.flatMap(({ warnings }) => warnings)];
+    return [...this.#shownOf(this.#warnings), ...this.#files.flatMap(({ warnings }) => warnings)];
+  }
+
+  #shownOf(found: readonly ConfigProblem[]): ConfigProblem[] {
+    return inFileOrder(found).map(({ path, line, message }) => ({
+      path: this.secrets.mask(path),
+      line,
+      message: this.secrets.mask(message),
+    }));
   }
 
   /** In another file each line is a thing of its own, and the path does not name it. */

@@ -1,6 +1,7 @@
 import { JsonWalk } from '../../common/json/json-walk.js';
 import type { ConfigPath } from './config-path.js';
 import { shownKey } from './config-path.js';
+import { MAX_DEPTH } from './json-shortcut.js';
 import { isPlainObject } from './plain-object.js';
 
 /** What is wrong with a line, and where in it. Of the line itself nothing is shown: it may hold a key. */
@@ -18,6 +19,9 @@ export function jsonLineProblem(line: string): LineProblem {
   if (value === undefined) return { at: [], message: syntaxProblem(line) };
   if (Array.isArray(value.json)) return { at: [], message: `holds a list; ${AROUND}` };
   if (!isPlainObject(value.json)) return { at: [], message: `holds no object; ${EXAMPLE}` };
+  // First of all: what looks for the others goes down by calls.
+  const deep = tooDeep(value.json);
+  if (deep !== null) return { at: deep, message: `nested too deeply (more than ${MAX_DEPTH} levels)` };
   const twin = firstTwin(line);
   if (twin !== null)
     return { at: twin, message: `the key "${shownKey(String(twin.at(-1)))}" stands twice; remove one` };
@@ -105,10 +109,27 @@ function firstTwin(line: string): ConfigPath | null {
   return twin;
 }
 
+/** Where in its first object something is that is nested too deeply. Trap: a depth of thousands leaves no room for calls. */
+function tooDeep(json: unknown): ConfigPath | null {
+  const open: { readonly value: unknown; readonly depth: number; readonly at: ConfigPath }[] = [
+    { value: json, depth: 0, at: [] },
+  ];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const { value, depth, at } = next;
+    if (depth > MAX_DEPTH) return at;
+    for (const [key, member] of membersOf(value))
+      open.push({ value: member, depth: depth + 1, at: depth === 0 ? [key] : at });
+  }
+  return null;
+}
+
+function membersOf(value: unknown): Iterable<readonly [string | number, unknown]> {
+  return Array.isArray(value) ? value.entries() : isPlainObject(value) ? Object.entries(value) : [];
+}
+
 function pathOfLongNumber(value: unknown, path: ConfigPath): ConfigPath | null {
   if (typeof value === 'number') return String(value).replace(/\D/g, '').length >= 15 ? path : null;
-  const members = Array.isArray(value) ? value.entries() : isPlainObject(value) ? Object.entries(value) : [];
-  for (const [key, member] of members) {
+  for (const [key, member] of membersOf(value)) {
     const found = pathOfLongNumber(member, [...path, key]);
     if (found !== null) return found;
   }

@@ -1,6 +1,7 @@
 import { isPlainObject } from './plain-object.js';
 
-const MAX_DEPTH = 100;
+/** Of objects and lists in each other; the YAML reader has the same bound. */
+export const MAX_DEPTH = 100;
 const QUOTE = 0x22;
 const COLON = 0x3a;
 

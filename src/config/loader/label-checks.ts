@@ -1,5 +1,5 @@
 import { LabelSelector } from '../../common/selector/label-selector.js';
-import { printable } from '../../common/text/mask.js';
+import { shownValue } from '../../common/text/shown-value.js';
 import type { ConfigPath } from './config-path.js';
 import { nearest } from './nearest.js';
 import type { Findings } from './findings.js';
@@ -34,8 +34,8 @@ export function checkSelectors(entries: Entries, findings: Findings): void {
       if (carried[kind].has(key) || told.has(`${kind} ${key}`)) continue;
       told.add(`${kind} ${key}`);
       const similar = nearest(key, carried[kind]);
-      const hint = similar?.close === true ? `; did you mean "${printable(similar.word, 60)}"?` : '';
-      warn(`none of the ${kind} carries the label "${printable(key, 60)}"${hint}`);
+      const hint = similar?.close === true ? `; did you mean "${shownValue(similar.word)}"?` : '';
+      warn(`none of the ${kind} carries the label "${shownValue(key)}"${hint}`);
     }
   };
   const select = (

@@ -6,9 +6,12 @@ import type { ConfigProblem } from './config-problem.js';
 import { readSource } from './config-source.js';
 import { readFileText } from './file-text.js';
 import { Findings, type LineOf } from './findings.js';
+import type { KnownSecrets } from './known-secrets.js';
+import { checkSelectors } from './label-checks.js';
 import { NetworkReader } from './network-settings.js';
 import { deepFreeze, isPlainObject } from './plain-object.js';
 import { checkQueues } from './queue-checks.js';
+import { checkReach } from './reach-checks.js';
 import { readEntries } from './read-entries.js';
 import { checkKeys } from './check-keys.js';
 import { checkRecovery } from './recovery-checks.js';
@@ -35,6 +38,8 @@ export type LoadResult =
       readonly warnings: readonly ConfigProblem[];
       /** For problems that are found later. Holds the text of the file: not to be kept. */
       readonly lineOf: LineOf;
+      /** Masks secrets in messages about these. Not to be kept either. */
+      readonly secrets: KnownSecrets;
     }
   | {
       readonly ok: false;
@@ -91,6 +96,8 @@ function loadText(
   if (problems.length > 0) return { ok: false, problems, warnings: findings.warnings };
   checkRecovery(entries, findings);
   checkStreams(entries, findings);
+  checkReach(entries, findings);
+  checkSelectors(entries, findings);
   const config = deepFreeze(buildConfig(entries, network, origin));
-  return { ok: true, config, warnings: findings.warnings, lineOf: source.lineOf };
+  return { ok: true, config, warnings: findings.warnings, lineOf: source.lineOf, secrets: findings.secrets };
 }

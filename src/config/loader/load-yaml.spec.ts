@@ -64,6 +64,20 @@ models: [{ name: m, upstreams: [u1, u2, u3] }]
     ]);
   });
 
+  it.each([
+    ['lists of lists', (n: number) => `x:\n  ${'- '.repeat(n)}1`],
+    ['lists in brackets', (n: number) => `x: ${'['.repeat(n)}${']'.repeat(n)}`],
+    ['mappings', (n: number) => `x: ${'{a: '.repeat(n)}1${'}'.repeat(n)}`],
+    ['lists in JSON', (n: number) => `{"x": ${'['.repeat(n)}${']'.repeat(n)}}`],
+    ['keys that are mappings', (n: number) => `x:\n  ${'? '.repeat(n)}a`],
+  ])('says with a line that something is nested too deeply: %s', (_, nested) => {
+    for (const levels of [3_000, 30_000]) {
+      const result = loadConfig({ text: nested(levels) }, {});
+      const told = result.ok ? [] : result.problems.map(formatProblem);
+      expect(told[0]).toMatch(/^line [12]: nested too deeply$/);
+    }
+  });
+
   it('lets a thousand entries share one base', () => {
     const entries = Array.from({ length: 1000 }, (_, i) => `  - { <<: *b, id: u${i} }`).join('\n');
     const text = `providers: [{ id: p, url: "http://h" }]\nupstreams:\n  - &b { id: u, provider: p, model: r, patch: { a: [1, 2, 3], b: { c: d } }, backoff: PT1M }\n${entries}\nmodels: [{ name: m, upstreams: [u] }]\n`;

@@ -70,6 +70,21 @@ describe('slot groups, queues, spills and heartbeats with one mistake', () => {
     ],
   ];
 
+  it.each(['0', '{ limit: 1.5 }', '{ limit: 1, settel: PT1S }'])(
+    'says nothing of those who refer to a group that is wrong: %s',
+    (group) => {
+      expect(
+        changed('model: real', `model: real\n    slot_group: gpu0\nslot_groups: { gpu0: ${group} }`),
+      ).toEqual([expect.stringMatching(/^slot_groups\.gpu0\b/)]);
+    },
+  );
+
+  it('says nothing of references to a list of groups that is none', () => {
+    expect(changed('model: real', 'model: real\n    slot_group: gpu0\nslot_groups: [gpu0]')).toEqual([
+      'slot_groups (line 12): must be a mapping of ids to limits, not a list',
+    ]);
+  });
+
   it.each(cases)('%j → %j', (from, to, problem) => {
     const lines = changed(from, to);
     expect(lines.filter((line) => line.includes(problem))).toHaveLength(1);

@@ -1,5 +1,5 @@
 import { parseDuration } from '../../common/time/duration.js';
-import { printable } from '../../common/text/mask.js';
+import { shownValue } from '../../common/text/shown-value.js';
 import { ModelEntrySection } from '../schema/model-entry.section.js';
 import type { ModelSection } from '../schema/model.section.js';
 import { duration } from '../schema/tolerant-rules.js';
@@ -25,18 +25,18 @@ function checkGroups({ providers, slotGroups, upstreams }: Entries, findings: Fi
   const refer = (id: string | null | undefined, path: ConfigPath) => {
     if (typeof id !== 'string') return;
     used.add(id);
-    if (Object.hasOwn(slotGroups, id)) return;
+    if (slotGroups === null || Object.hasOwn(slotGroups, id)) return;
     const similar = nearest(id, Object.keys(slotGroups));
-    const hint = similar === null ? '' : `; did you mean "${printable(similar.word, 60)}"?`;
-    findings.problem(path, `no slot group has the id "${printable(id, 60)}"; slot_groups lists them${hint}`);
+    const hint = similar === null ? '' : `; did you mean "${shownValue(similar.word)}"?`;
+    findings.problem(path, `no slot group has the id "${shownValue(id)}"; slot_groups lists them${hint}`);
   };
   for (const { index, section } of providers ?? [])
     refer(section.slot_group, ['providers', index, 'slot_group']);
   for (const { index, section } of upstreams ?? [])
     refer(section.slot_group, ['upstreams', index, 'slot_group']);
-  for (const [id, group] of Object.entries(slotGroups)) {
+  for (const [id, group] of Object.entries(slotGroups ?? {})) {
     const path = ['slot_groups', id];
-    if (!used.has(id)) findings.warning(path, `the slot group "${printable(id, 60)}" is used by no upstream`);
+    if (!used.has(id)) findings.warning(path, `the slot group "${shownValue(id)}" is used by no upstream`);
     if (!isPlainObject(group) || group['settle'] === undefined || group['settle'] === null) continue;
     for (const { message } of duration.check(group['settle'])) findings.warning([...path, 'settle'], message);
   }
@@ -82,7 +82,7 @@ function warnOfIdlePauses({ providers, upstreams }: Entries, findings: Findings)
 }
 
 function inGroup(group: string | null): string {
-  return group === null ? 'in no slot group' : `in the slot group "${printable(group, 60)}"`;
+  return group === null ? 'in no slot group' : `in the slot group "${shownValue(group)}"`;
 }
 
 function checkModel(section: ModelSection, path: ConfigPath, findings: Findings): void {

@@ -34,7 +34,8 @@ export interface Entries {
   readonly plugins: readonly Entry<PluginSection>[];
   readonly disable: readonly string[];
   readonly defaultModel: string | null;
-  readonly slotGroups: PlainObject;
+  /** As written, also where some of them are wrong: a reference to one is not. Null where they could not be read. */
+  readonly slotGroups: PlainObject | null;
   readonly state: StateSection;
 }
 
@@ -63,8 +64,12 @@ export function readEntries(
     disable: file.disable ?? [],
     defaultModel: file.default_model ?? null,
     state: file.state instanceof StateSection ? file.state : new StateSection(),
-    slotGroups: isPlainObject(file.slot_groups) ? file.slot_groups : {},
+    slotGroups: groupsOf(root['slot_groups'] ?? {}),
   };
+}
+
+function groupsOf(written: unknown): PlainObject | null {
+  return isPlainObject(written) ? written : null;
 }
 
 function consumersOf(

@@ -1,4 +1,4 @@
-import { printable } from '../../common/text/mask.js';
+import { shownValue } from '../../common/text/shown-value.js';
 import type { ProbeConfig } from '../gateway-config.js';
 import { BackoffSection } from '../schema/backoff.section.js';
 import type { ProbeSection } from '../schema/probe.section.js';
@@ -102,7 +102,7 @@ function checkProbe({ path, section, inherited, reached }: Place, findings: Find
   if (said || !misleads(result) || !effective.some(misleads)) return;
   findings.warning(
     [...path, 'probe', ...(written.path === undefined ? [] : ['path'])],
-    `${printable(result.path, 60)} often answers while completions still fail; write wake: trial, so that a success only lets a request try`,
+    `${shownValue(result.path)} often answers while completions still fail; write wake: trial, so that a success only lets a request try`,
   );
 }
 

@@ -1,4 +1,4 @@
-import { printable } from '../../common/text/mask.js';
+import { shownValue } from '../../common/text/shown-value.js';
 import { ModelEntrySection } from '../schema/model-entry.section.js';
 import { formatPath, type ConfigPath } from './config-path.js';
 import type { Findings } from './findings.js';
@@ -34,8 +34,11 @@ export function checkReferences(entries: Entries, findings: Findings, policies: 
       if (upstreams !== null) check.exists(id, upstreamIds, 'upstream', path);
     });
   }
-  if (upstreams !== null) check.unused(providerIds, usedProviders, 'provider', 'upstream', 'providers');
-  if (models !== null) check.unused(upstreamIds, usedUpstreams, 'upstream', 'model', 'upstreams');
+  // What uses it may stand where something else was found to be wrong.
+  if (upstreams?.every(({ section }) => section.provider !== undefined))
+    check.unused(providerIds, usedProviders, 'provider', 'upstream', 'providers');
+  if (models?.every(({ section }) => Array.isArray(section.upstreams)))
+    check.unused(upstreamIds, usedUpstreams, 'upstream', 'model', 'upstreams');
 }
 
 function checkModel(
@@ -59,7 +62,7 @@ function checkModel(
     } else if (!long || !first.long) {
       findings.problem(
         [...path, i],
-        `the upstream "${printable(id, 60)}" stands twice in this model (first as ${formatPath([...path, first.index])}); remove one`,
+        `the upstream "${shownValue(id)}" stands twice in this model (first as ${formatPath([...path, first.index])}); remove one`,
       );
     }
   }
@@ -67,7 +70,7 @@ function checkModel(
 
 /** Names of routing policies; a plugin of the file may bring others, which are checked when it is loaded. */
 function checkOrders({ models, plugins }: Entries, findings: Findings, policies: readonly string[]): void {
-  if (plugins.length > 0) return;
+  if (plugins.length > 0 || findings.hasIn('plugins')) return;
   for (const { index, section } of models ?? []) {
     const { order } = section;
     if (order === undefined || policies.includes(order)) continue;
@@ -75,7 +78,7 @@ function checkOrders({ models, plugins }: Entries, findings: Findings, policies:
     const hint = similar === null ? '' : `; did you mean "${similar.word}"?`;
     findings.problem(
       ['models', index, 'order'],
-      `no routing policy has the name "${printable(order, 60)}"${hint} (known: ${policies.join(', ')})`,
+      `no routing policy has the name "${shownValue(order)}"${hint} (known: ${policies.join(', ')})`,
     );
   }
 }
@@ -117,7 +120,7 @@ class ReferenceCheck {
       const place = `${formatPath([list, first])}${line === null ? '' : ` (line ${line})`}`;
       this.findings.problem(
         [list, index, key],
-        `"${printable(id, 60)}" is already the ${key} of ${place}; choose another one`,
+        `"${shownValue(id)}" is already the ${key} of ${place}; choose another one`,
       );
     }
     return firstAt;
@@ -132,8 +135,8 @@ class ReferenceCheck {
   ): void {
     if (known.has(id)) return;
     const similar = this.#suggestions++ < MAX_SUGGESTIONS ? nearest(id, known.keys()) : null;
-    const hint = similar === null ? '' : `; did you mean "${printable(similar.word, 60)}"?`;
-    this.findings.problem(path, `no ${what} has the ${called} "${printable(id, 60)}"${hint}`);
+    const hint = similar === null ? '' : `; did you mean "${shownValue(similar.word)}"?`;
+    this.findings.problem(path, `no ${what} has the ${called} "${shownValue(id)}"${hint}`);
   }
 
   unused(
@@ -145,7 +148,7 @@ class ReferenceCheck {
   ): void {
     for (const [id, index] of known) {
       if (!used.has(id))
-        this.findings.warning([list, index], `the ${what} "${printable(id, 60)}" is used by no ${user}`);
+        this.findings.warning([list, index], `the ${what} "${shownValue(id)}" is used by no ${user}`);
     }
   }
 }

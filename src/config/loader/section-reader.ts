@@ -33,6 +33,7 @@ export class SectionReader {
       else if (value[key] !== null || setting.nullMatters === true) {
         const given =
           setting.substituted === true ? this.#substituted(value[key], [...path, key]) : value[key];
+        for (const secret of setting.rule.secretsIn?.(given) ?? []) this.findings.secrets.add(secret);
         setOwn(section as PlainObject, key, given);
       }
     }

@@ -2,7 +2,7 @@ import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
-import { printable } from '../../common/text/mask.js';
+import { shownValue } from '../../common/text/shown-value.js';
 import type { TlsConfig } from '../gateway-config.js';
 import type { TlsSection } from '../schema/tls.section.js';
 import type { ConfigPath } from './config-path.js';
@@ -122,6 +122,10 @@ export class TlsFiles {
     // Trap: a list where a text belongs is told, and yet kept in the section.
     if (typeof file !== 'string') return null;
     try {
+      if (/[\r\n]|-----BEGIN/.test(file)) {
+        this.findings.problem(path, 'must be the path of a file in PEM form, not its text');
+        return null;
+      }
       const absolute = resolve(this.directory, file);
       const odd = oddKind(absolute);
       if (odd !== null) {
@@ -139,7 +143,7 @@ export class TlsFiles {
 
   #wrong(path: ConfigPath, file: string | undefined, message: string): void {
     const absolute = resolve(this.directory, file ?? '');
-    this.findings.problem(path, `${message}: ${printable(absolute, 300)}`);
+    this.findings.problem(path, `${message}: ${shownValue(absolute, 300)}`);
   }
 }
 

@@ -1,9 +1,9 @@
 import { isAlias, isMap, isPair, isScalar, isSeq, type Alias, type Pair, type YAMLMap } from 'yaml';
 import { keepNumberText, numberTextOf, oddNumberText } from '../../common/json/number-texts.js';
 import { shownKey, type ConfigPath } from './config-path.js';
+import { MAX_DEPTH } from './json-shortcut.js';
 import { isPlainObject, setOwn, type PlainObject } from './plain-object.js';
 
-const MAX_DEPTH = 100;
 /** Values that aliases may add to those written: a base for many entries stays far below, an alias bomb far above. */
 const ALIASED_AT_LEAST = 10_000;
 const ALIASED_PER_WRITTEN = 30;

@@ -1,4 +1,9 @@
-import { HEADER_NAME, MADE_BY_US, NOT_IN_HEADER_VALUE } from '../../common/http/header-syntax.js';
+import {
+  CREDENTIAL_HEADER,
+  HEADER_NAME,
+  MADE_BY_US,
+  NOT_IN_HEADER_VALUE,
+} from '../../common/http/header-syntax.js';
 import { shownKey } from '../loader/config-path.js';
 import { isPlainObject } from '../loader/plain-object.js';
 import { kindOf, notText, show, simpleRule, type Rule, type RuleFinding } from './rule.js';
@@ -53,6 +58,12 @@ export const headers: Rule = {
       return found.map((message): RuleFinding => ({ at: [name], message }));
     });
   },
+  secretsIn: (value) =>
+    Object.entries(isPlainObject(value) ? value : {}).flatMap(([name, text]) =>
+      typeof text === 'string' && CREDENTIAL_HEADER.test(name.toLowerCase())
+        ? [text.replace(/^(Bearer|Basic) +/i, '')]
+        : [],
+    ),
 };
 
 function headerFindings(name: string, value: unknown): string[] {

@@ -19,6 +19,7 @@ export function secretsOrSections(Section: SectionClass): Rule {
         return secret.check(item).map(({ message }) => ({ at: [i], message }));
       });
     },
+    secretsIn: (value) => (Array.isArray(value) ? value : []).filter((item) => typeof item === 'string'),
   };
 }
 

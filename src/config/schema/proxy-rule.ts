@@ -1,4 +1,5 @@
-import { notText, simpleRule, type Rule } from './rule.js';
+import { notText, type Rule } from './rule.js';
+import { urlWithPassword } from './url-rule.js';
 
 /** What `proxy` says for "none, whatever the environment says". */
 export const NO_PROXY_WORD = 'none';
@@ -35,7 +36,7 @@ function userInfoProblem(url: URL): string | null {
 }
 
 /** The proxy of a provider. It is substituted and may hold a password, so no message shows it. */
-export const proxy: Rule = simpleRule(
+export const proxy: Rule = urlWithPassword(
   'proxy',
   { type: 'string', pattern: '^(none$|https?://|\\$\\{)' },
   (value) => {

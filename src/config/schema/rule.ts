@@ -1,4 +1,4 @@
-import { printable } from '../../common/text/mask.js';
+import { shownValue } from '../../common/text/shown-value.js';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
@@ -15,6 +15,8 @@ export interface Rule {
   /** The same for editors, as far as JSON Schema can say it. */
   readonly schema: JsonSchema;
   check(value: unknown): RuleFinding[];
+  /** Parts of a value, valid or not, that no message may show, wherever else they stand. */
+  secretsIn?(value: unknown): readonly string[];
 }
 
 /** A rule with at most one finding, about the value as a whole. */
@@ -33,9 +35,9 @@ export function simpleRule(
   };
 }
 
-/** A value of the file as a message shows it. Not for secrets. */
+/** A value of the file as a message shows it. Not where a secret belongs. */
 export function show(value: unknown): string {
-  if (typeof value === 'string') return `"${printable(value, 60)}"`;
+  if (typeof value === 'string') return `"${shownValue(value)}"`;
   if (Array.isArray(value)) return 'a list';
   if (typeof value === 'object' && value !== null) return 'a mapping';
   return String(value);

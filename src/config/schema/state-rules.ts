@@ -1,4 +1,5 @@
 import { notText, show, simpleRule, type Rule } from './rule.js';
+import { urlWithPassword } from './url-rule.js';
 
 const WANTED = 'write it like "redis://host:6379" or "rediss://host:6379" (with TLS)';
 
@@ -6,7 +7,7 @@ const ENCODED =
   'in a user or password, also one of ${VAR}, every character but letters, digits and "-._~" is written percent-encoded, such as "%40" for "@"';
 
 /** The url of a Redis. It may hold a password, so no message shows it. */
-export const redisUrl: Rule = simpleRule(
+export const redisUrl: Rule = urlWithPassword(
   'redisUrl',
   { type: 'string', pattern: '^(rediss?://|\\$\\{)' },
   (value) => {

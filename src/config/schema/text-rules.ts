@@ -8,25 +8,29 @@ export const text: Rule = simpleRule('text', { type: 'string', minLength: 1 }, (
 });
 
 /** Trimmed and substituted before it comes here. Never shown. */
-export const secret: Rule = simpleRule('secret', { type: 'string' }, (value) => {
-  if (typeof value !== 'string') return notText(value);
-  const key = value.trim();
-  if (/[\r\n]/.test(key)) return 'holds a line feed; a key is one line';
-  return /[^\x20-\x7e\x80-\xff]/.test(key) ? 'holds a character that no HTTP header can carry' : null;
-});
+export const secret: Rule = neverShown(
+  simpleRule('secret', { type: 'string' }, (value) => {
+    if (typeof value !== 'string') return notText(value);
+    const key = value.trim();
+    if (/[\r\n]/.test(key)) return 'holds a line feed; a key is one line';
+    return /[^\x20-\x7e\x80-\xff]/.test(key) ? 'holds a character that no HTTP header can carry' : null;
+  }),
+);
 
 /** A secret that must be there where its key is; trimmed and substituted before it comes here. Never shown. */
-export const token: Rule = simpleRule('token', { type: 'string', minLength: 1 }, (value) => {
-  if (typeof value !== 'string') return notText(value);
-  // Trap: clients encode other characters as they like, and white space beyond ASCII would be trimmed without a word.
-  if (/[^\0-\x7f]/.test(value)) return 'holds a character beyond ASCII, which no header carries safely';
-  const problem = secret.check(value)[0]?.message;
-  if (problem !== undefined) return problem;
-  const key = value.trim();
-  if (key === '') return 'is empty; a key must be a text';
-  // A client's header with either of these is refused before anything is looked up.
-  return /[,\s]/.test(key) ? 'holds a comma or a space, which no client can send in a key' : null;
-});
+export const token: Rule = neverShown(
+  simpleRule('token', { type: 'string', minLength: 1 }, (value) => {
+    if (typeof value !== 'string') return notText(value);
+    // Trap: clients encode other characters as they like, and white space beyond ASCII would be trimmed without a word.
+    if (/[^\0-\x7f]/.test(value)) return 'holds a character beyond ASCII, which no header carries safely';
+    const problem = secret.check(value)[0]?.message;
+    if (problem !== undefined) return problem;
+    const key = value.trim();
+    if (key === '') return 'is empty; a key must be a text';
+    // A client's header with either of these is refused before anything is looked up.
+    return /[,\s]/.test(key) ? 'holds a comma or a space, which no client can send in a key' : null;
+  }),
+);
 
 /** Of a flag that closes something. */
 export const NO_FLAG = 'has no value; write true or false, or remove the key';
@@ -106,4 +110,8 @@ export function textList(what: string, atLeastOne: boolean): Rule {
 
 function isScalar(value: unknown): boolean {
   return typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean';
+}
+
+function neverShown(rule: Rule): Rule {
+  return { ...rule, secretsIn: (value) => (typeof value === 'string' ? [value] : []) };
 }

@@ -20,6 +20,21 @@ export const url: Rule = simpleRule('url', { type: 'string', pattern: '^(https?:
   return written.includes('#') ? `must not have a fragment ("#"); ${WANTED}` : null;
 });
 
+/** A rule for a url in which a password may stand. */
+export function urlWithPassword(...[name, schema, problem]: Parameters<typeof simpleRule>): Rule {
+  return { ...simpleRule(name, schema, problem), secretsIn: passwordOf };
+}
+
+/** As it is written, and decoded. Also of a url that is none: there it ends at the last "@". */
+function passwordOf(value: unknown): readonly string[] {
+  const written = typeof value === 'string' ? /:\/\/[^:@/]*:(.+)@/.exec(value)?.[1] : undefined;
+  if (written === undefined) return [];
+  const decoded = written.replace(/(%[0-9a-f]{2})+/gi, (escapes) =>
+    Buffer.from(escapes.replaceAll('%', ''), 'hex').toString('utf8'),
+  );
+  return [written, decoded];
+}
+
 /** The form in which a valid url is kept: normalised, without trailing slashes. */
 export function normalUrl(written: string): string {
   const { origin, pathname } = new URL(written.trim());

@@ -74,9 +74,9 @@ export class SlotPool {
     return fraction(this.#active, this.limit);
   }
 
-  /** With those in their pause: why nothing was free. */
-  get shownOccupied(): string {
-    return fraction(this.occupied, this.limit);
+  /** With those in their pause, and `beside` that are held otherwise: why nothing was free. */
+  shownOccupied(beside = 0): string {
+    return fraction(this.occupied + beside, this.limit);
   }
 }
 

@@ -44,6 +44,8 @@ export class SlotRoom {
   readonly seats: RoomSeat[] = [];
   /** How many of those who wait have an entry that is only eligible after a time. */
   spillers = 0;
+  /** Slots of the group that probes of this process hold in the store of all replicas, and not in `slots`. */
+  sharedProbes = 0;
   /** When somebody looks whether a rest or a gate is over; null = nobody needs to. */
   lookAt: number | null = null;
   cancelLook: (() => void) | null = null;
@@ -171,7 +173,7 @@ export class RoomSeat implements Seat {
 
   toString(): string {
     const { group } = this.room;
-    const own = this.slots.shownOccupied;
-    return group === null ? own : `${own} ${group.id}=${group.slots.shownOccupied}`;
+    const own = this.slots.shownOccupied();
+    return group === null ? own : `${own} ${group.id}=${group.slots.shownOccupied(this.room.sharedProbes)}`;
   }
 }

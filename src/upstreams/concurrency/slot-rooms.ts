@@ -105,8 +105,8 @@ export class SlotRooms {
   }
 
   *#groupStates() {
-    for (const [id, { group }] of this.#ofGroup)
-      if (group !== null) yield { id, inflight: group.slots.active, limit: group.slots.limit };
+    for (const [id, { group, sharedProbes }] of this.#ofGroup)
+      if (group !== null) yield { id, inflight: group.slots.active + sharedProbes, limit: group.slots.limit };
   }
 }
 

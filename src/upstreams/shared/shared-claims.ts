@@ -75,10 +75,18 @@ export class SharedClaims implements RoomWatcher {
   }
 
   /** See {@link Seat.holdForProbe}; where the store is away, what this replica has of the group decides. */
-  async holdForProbe({ config, seat }: Upstream): Promise<(() => void) | null> {
+  async holdForProbe(upstream: Upstream): Promise<(() => void) | null> {
+    const { config, seat } = upstream;
     const pool = config.slotGroup === null ? undefined : this.slots.pool(`g:${config.slotGroup.id}`);
     if (pool === undefined || !this.slots.ok) return seat === null ? () => {} : seat.holdForProbe();
-    return await this.slots.holdForProbe(pool, config.slotGroup?.settleMs ?? 0);
+    const giveBack = await this.slots.holdForProbe(pool, config.slotGroup?.settleMs ?? 0);
+    const room = this.rooms.seatOf(upstream)?.room;
+    if (giveBack === null || room === undefined) return giveBack;
+    room.sharedProbes++;
+    return () => {
+      room.sharedProbes--;
+      giveBack();
+    };
   }
 
   wanted(room: SlotRoom): void {
