@@ -1,7 +1,9 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { closeSync, constants, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { waitFor } from '../../../test/support/wait-for.js';
 import { LogDestination } from './log-destination.js';
@@ -39,6 +41,29 @@ describe('LogDestination', () => {
     closeSync(fd);
     expect(readFileSync(path, 'utf8')).toBe(lines.join(''));
     expect(destination.dropped).toBe(0);
+  });
+
+  it('writes every byte of lines of any length and script, in order', async () => {
+    const text = fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 50 }),
+      fc
+        .tuple(fc.constantFrom('x', 'é', '語', '🙂', '\ud800'), fc.integer({ min: 1, max: 200_000 }))
+        .map(([unit, times]) => unit.repeat(times)),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(text, { maxLength: 12 }), async (lines) => {
+        const path = join(directory, `log-${randomUUID()}`);
+        const fd = openSync(path, 'a');
+        const destination = new LogDestination(fd);
+        for (const line of lines) destination.write(line);
+        await destination.close(5000);
+        closeSync(fd);
+        expect(readFileSync(path).equals(Buffer.concat(lines.map((line) => Buffer.from(line))))).toBe(true);
+        expect(destination.dropped).toBe(0);
+        rmSync(path);
+      }),
+      { numRuns: 50 },
+    );
   });
 
   it('writes by itself, without being closed', async () => {
