@@ -19,7 +19,7 @@ import type { GatewayError } from '../common/errors/gateway-error.js';
 import { CaseTwins } from '../common/json/case-twins.js';
 import { isJsonString, stringFault } from '../common/json/raw-value.js';
 import type { WallClock } from '../common/time/clock.js';
-import { mediaType, saysOtherCharset } from '../common/http/media-type.js';
+import { isLikeAscii, mediaType, saysOtherCharset } from '../common/http/media-type.js';
 import { printable } from '../common/text/mask.js';
 import { ConfigStore } from '../config/config.store.js';
 import type { RouteConfig } from '../config/access-config.js';
@@ -183,23 +183,25 @@ export class Resolution {
   #unsupportedMedia({ destination, headers }: Arrival): GatewayError | null {
     const operation = destination?.endpoint.operation ?? null;
     if (operation === null) return null;
-    const wanted = operation.body === 'form' ? 'multipart/form-data' : 'application/json';
+    const isForm = operation.body === 'form';
+    const wanted = isForm ? 'multipart/form-data' : 'application/json';
     const given = headers['content-type'];
     if (given === wanted) return null;
     if (mediaType(given) !== wanted) return unsupportedMediaType(wanted);
-    return saysOtherCharset(given ?? '') ? unsupportedMediaType(`${wanted} in UTF-8`) : null;
+    const isOther = saysOtherCharset(given ?? '', isForm ? isLikeAscii : undefined);
+    return isOther ? unsupportedMediaType(`${wanted} in UTF-8`) : null;
   }
 
   // ---- with the body
 
   /**
-   * 400. A provider that ignores the case of keys, or takes comments and single quotes, must not see another model than is
-   * looked up here.
+   * 400. A provider that ignores the case of keys, or reads more than JSON, must not see another model than is looked up
+   * here.
    */
   #oneReading({ body, input }: GatewayExchange): void {
     if (!this.consumers.closed || input.operation.body !== 'json') return;
-    if (body.foreignAt >= 0)
-      throw invalidJson(`at byte ${body.foreignAt} is a character that JSON has only in quoted texts`);
+    const faultAt = body.faultAt();
+    if (faultAt >= 0) throw invalidJson(`at byte ${faultAt} it is no JSON`);
     const twin = body.caseTwin(MODEL);
     if (twin !== undefined) throw miscasedKey(printable(twin), 'model');
   }

@@ -60,6 +60,8 @@ describe('a body that only lenient readers could read', () => {
     '{"model":"m","messages":[/*"*/],"model":"real-big","x":[/*"*/]}',
     `{"model":"m","messages":[{'role':'user'}]}`,
     '{"model":"m","messages":[],"x":[//"\n],"model":"real-big","y":[//"\n]}',
+    `{"model":"m","messages":[],"x":[a"],model:'real-big',y:[a"]}`,
+    '{"model":"m","messages":[],"x":[1 [\n],"model":"real-big","y":[a ]\n]}',
   ];
 
   it('is refused where consumers are apart', async () => {
@@ -68,7 +70,7 @@ describe('a body that only lenient readers could read', () => {
       for (const body of bodies) {
         const answer = await set.gateway.send({ path: `/v1/${path}`, body, headers: bearer('red') }).end();
         expect([answer.status, answer.json]).toMatchObject([400, { error: { code: 'invalid_json' } }]);
-        expect(answer.text).toContain('is a character that JSON has only in quoted texts');
+        expect(answer.text).toMatch(/at byte \d+ it is no JSON/);
       }
     expect(set.a.requests).toHaveLength(0);
   });

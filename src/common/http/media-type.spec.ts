@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { mediaType, saysOtherCharset } from './media-type.js';
+import { isLikeAscii, mediaType, saysOtherCharset } from './media-type.js';
 
 describe('mediaType', () => {
   it.each([
@@ -39,4 +39,21 @@ describe('saysOtherCharset', () => {
     'multipart/form-data; boundary=x; boundary*0=y',
     "multipart/form-data; boundary=x; boundary*=utf-8''y",
   ])('is true for %s', (contentType) => expect(saysOtherCharset(contentType)).toBe(true));
+});
+
+describe('isLikeAscii', () => {
+  it.each(['utf-8', 'ISO-8859-1', 'latin1', 'windows-1252', ' us-ascii '])('is true for %s', (charset) =>
+    expect(isLikeAscii(charset)).toBe(true),
+  );
+  it.each([
+    'utf-7',
+    'utf-16',
+    'utf-16le',
+    'shift_jis',
+    'gbk',
+    'iso-2022-jp',
+    'ebcdic-cp-us',
+    'iso-8859-10',
+    '',
+  ])('is false for %s', (charset) => expect(isLikeAscii(charset)).toBe(false));
 });

@@ -2,6 +2,7 @@
 export const QUOTE = 0x22;
 export const BACKSLASH = 0x5c;
 export const COMMA = 0x2c;
+export const COLON = 0x3a;
 export const OPEN_OBJECT = 0x7b;
 export const OPEN_ARRAY = 0x5b;
 export const CLOSE_ARRAY = 0x5d;

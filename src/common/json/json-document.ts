@@ -61,11 +61,11 @@ export class JsonDocument extends JsonContainer {
   }
 
   /**
-   * Where the first byte stands, between the texts below the top level, that no JSON has there; -1 where there is none. A
-   * reader that takes comments or single quotes could find other members in these bytes.
+   * Where these bytes are first none of JSON, at any depth but within texts; -1 where they are JSON. A lenient reader could find
+   * other members in them than this one, which below the top level looks for closed texts and brackets only.
    */
-  get foreignAt(): number {
-    return this.index.foreignAt;
+  faultAt(): number {
+    return this.index.faultAt();
   }
 
   /** The first key of the bytes, decoded, that one of the names differs from in case only. */

@@ -2,6 +2,7 @@ import { ByteSource } from './byte-source.js';
 import type { CaseTwins } from './case-twins.js';
 import { OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './json-bytes.js';
 import { decodeString } from './json-decode.js';
+import { JsonGrammar } from './json-grammar.js';
 import { JsonScanner } from './json-scanner.js';
 import { JsonSyntaxError } from './json-syntax-error.js';
 
@@ -26,8 +27,6 @@ export class JsonIndex {
     readonly opener: Opener,
     private readonly table: readonly number[],
     private readonly escapedKeys: ReadonlyMap<number, string> | null,
-    /** Where the first byte stands below this level that no JSON has there; -1 where there is none. */
-    readonly foreignAt: number,
   ) {
     this.#stride = opener === OPEN_OBJECT ? 4 : 2;
     this.count = table.length / this.#stride;
@@ -50,8 +49,19 @@ export class JsonIndex {
   ): JsonIndex {
     scanner.finish(end);
     const first = start === 0 && source.byteAt(0) === 0xef ? 3 : start;
-    const { open, escapedKeys, foreignAt } = scanner;
-    return new JsonIndex(source, first, end, open, opener, scanner.take(), escapedKeys, foreignAt);
+    return new JsonIndex(source, first, end, scanner.open, opener, scanner.take(), scanner.escapedKeys);
+  }
+
+  /** Where the value is first none of JSON, at any depth but within texts; -1 where it is JSON. */
+  faultAt(): number {
+    const grammar = new JsonGrammar();
+    let fault = -1;
+    this.source.each(this.start, this.end, (buffer, from, to, base) => {
+      if (fault >= 0) return;
+      const at = grammar.feed(buffer, from, to);
+      if (at >= 0) fault = base + at;
+    });
+    return fault;
   }
 
   /** `scan` of a whole buffer; undefined where it is no such value. */

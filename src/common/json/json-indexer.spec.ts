@@ -222,32 +222,6 @@ describe('JsonIndexer', () => {
     expect(parts.map((part) => part.buffer === chunks[0]?.buffer)).toEqual([true, true, true]);
     expect(parts).toEqual(chunks);
   });
-
-  it.each([
-    ['comments', '{"a":[/*"*/],"b":[/*"*/]}', 6],
-    ['comments to the end of the line', '{"a":[1,//"\n2],"b":[//"\n3]}', 8],
-    ['hashes', '{"a":{"b":1 #"\n},"c":{"d":2 #"\n}}', 12],
-    ['single quotes', `{"a":{'b':1}}`, 6],
-    ['back quotes', '{"a":[`b`]}', 6],
-    ['a bare key', '{"a":{model:1}}', 6],
-    ['a semicolon', '{"a":{"b":1;"c":2}}', 11],
-    ['an equals sign', '{"a":{"b"=1}}', 9],
-    ['a hexadecimal number', '{"a":[ 0x1f ]}', 8],
-    ['a no-break space', '{"a":[\u00a01]}', 6],
-    ['NUL', '{"a":[\0]}', 6],
-  ])('tells where a nested value is none of JSON: %s', (_, text, at) => {
-    const bytes = Buffer.from(text);
-    for (let place = 0; place <= bytes.length; place++) expect(index(cut(bytes, [place])).foreignAt).toBe(at);
-  });
-
-  it('takes nothing of JSON for that, nor NaN and Infinity', () => {
-    expect(index([Buffer.from('{"a":[NaN,-Infinity]}')]).foreignAt).toBe(-1);
-    fc.assert(
-      fc.property(jsonObject, spaces, (node, between) => {
-        expect(index([Buffer.from(`{"a":${textOf(node, between)}}`)]).foreignAt).toBe(-1);
-      }),
-    );
-  });
 });
 
 function isJson(text: string): boolean {

@@ -25,13 +25,6 @@ STRUCTURE[QUOTE] = STRING;
 STRUCTURE[OPEN_OBJECT] = STRUCTURE[OPEN_ARRAY] = OPEN;
 STRUCTURE[CLOSE_OBJECT] = STRUCTURE[CLOSE_ARRAY] = CLOSE;
 STRUCTURE[COMMA] = STRUCTURE[COLON] = SEPARATOR;
-/** No JSON has it here: with comments or single quotes in it, a value ends elsewhere for some readers. */
-const FOREIGN = 8;
-/** `NaN` and `Infinity` are nobody's cover: of these letters no key is made that decides anything. */
-const PLAIN_BYTES = ' \t\r\n-+.0123456789eEtruefalsnNaIity';
-for (let byte = 0; byte < 256; byte++)
-  if (STRUCTURE[byte] === PLAIN && !PLAIN_BYTES.includes(String.fromCharCode(byte)))
-    STRUCTURE[byte] = FOREIGN;
 
 /** Nesting below the top level. */
 const DEPTH_LIMIT = 10_000;
@@ -73,8 +66,6 @@ export class JsonScanner {
   escapedKeys: Map<number, string> | null = null;
   /** Offset of the opening bracket. */
   open = -1;
-  /** Where the first byte stands below this level that no JSON has there; -1 where there is none. */
-  foreignAt = -1;
 
   readonly #source: ByteSource;
   readonly #opener: number;
@@ -305,8 +296,6 @@ export class JsonScanner {
       } else if (kind === OPEN) {
         if (depth === DEPTH_LIMIT) this.#failLimit('nested too deeply', base + i - 1);
         stack[depth++] = byte + 2;
-      } else if (kind === FOREIGN) {
-        if (this.foreignAt < 0) this.foreignAt = base + i - 1;
       } else {
         if (stack[--depth] !== byte) this.#fail('brackets do not match', base + i - 1);
         if (depth === 0) break;

@@ -52,15 +52,9 @@ describe('JsonWalk', () => {
     ['an escape that JSON does not know', String.raw`{"a":[{"fi\x6ce_id":1}]}`],
     ['an escape of the line end in a name', '{"fi\\\nle_id":1}'],
     ['an escape in a text', String.raw`{"type":"item\u{5f}reference"}`],
-    ['a name without a colon', '{"a":{"id" "x"}}'],
-    ['a name with another sign behind it', '{"id"="x"}'],
-    ['a name alone', '{"id"}'],
-    ['a name before a comma', '{"id","b":1}'],
-    ['a name before an object', '{"id"{"a":1}}'],
   ])('is in doubt at %s', (_, json) => expect(doubts(json)).toBeGreaterThan(0));
 
   it.each([
-    ['white space around colons', '{"a" \t\n\r: 1, "b"\n:{"c" :[]}}'],
     ['escapes of JSON', String.raw`{"\u0061\"\\\/\b\f\n\r\t":"\ud800"}`],
     ['a bare control character', '{"a":"\\"\n\t\u0001"}'],
     ['a long text that is cut in an escape', `{"a":"${'\\n'.repeat(3000)}","b":"x${'\\n'.repeat(3000)}"}`],

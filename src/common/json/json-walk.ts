@@ -1,18 +1,9 @@
-import { QuoteSearch } from './quote-search.js';
+import { CLOSE_ARRAY, CLOSE_OBJECT, COLON, COMMA, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './json-bytes.js';
+import { StringEnd } from './string-end.js';
 
-const QUOTE = 0x22;
-const COMMA = 0x2c;
-const COLON = 0x3a;
-const OPEN_ARRAY = 0x5b;
-const BACKSLASH = 0x5c;
-const CLOSE_ARRAY = 0x5d;
 const LETTER_N = 0x6e;
-const OPEN_OBJECT = 0x7b;
-const CLOSE_OBJECT = 0x7d;
 const SPACE = 0x20;
 
-/** A search costs about as much as looking at this many bytes here. */
-const NEAR_BYTES = 16;
 /** Of a longer text only this much is told. */
 const TEXT_LIMIT_BYTES = 4096;
 // oxlint-disable-next-line no-control-regex
@@ -29,7 +20,7 @@ export interface WalkVisitor<C> {
   open(kind: 'object' | 'array', key: string, inside: C): C;
   value(key: string, value: WalkValue, inside: C): void;
   close(inside: C): void;
-  /** A text that does not decode, or a name that no colon follows: a lenient reader may read other members than this walk. */
+  /** A text has an escape that JSON does not know: a lenient reader may read another one. */
   doubt?(inside: C): void;
 }
 
@@ -47,13 +38,10 @@ interface Frame<C> {
  */
 export class JsonWalk<C> {
   readonly #frames: Frame<C>[] = [];
-  readonly #search = new QuoteSearch();
+  readonly #strings = new StringEnd();
   #inString = false;
-  #escaped = false;
   /** In an object: the next string is a name. */
   #expectsName = false;
-  /** A name was read, its colon was not. */
-  #expectsColon = false;
   #inScalar = false;
   #text = '';
   #over = false;
@@ -74,7 +62,7 @@ export class JsonWalk<C> {
       this.#token(chunk[at] as number);
       at++;
     }
-    this.#search.release();
+    this.#strings.release();
   }
 
   #token(byte: number): void {
@@ -84,10 +72,6 @@ export class JsonWalk<C> {
     }
     const inScalar = this.#inScalar;
     this.#inScalar = false;
-    if (this.#expectsColon) {
-      this.#expectsColon = false;
-      if (byte !== COLON) this.#doubt();
-    }
     switch (byte) {
       case QUOTE:
         this.#inString = true;
@@ -131,7 +115,7 @@ export class JsonWalk<C> {
 
   /** @returns where to go on */
   #string(chunk: Buffer, from: number): number {
-    const quote = this.#closingQuote(chunk, from);
+    const quote = this.#strings.next(chunk, from, chunk.length);
     const end = quote < 0 ? chunk.length : quote;
     const room = TEXT_LIMIT_BYTES - this.#text.length;
     if (room > 0) this.#text += chunk.toString('latin1', from, Math.min(end, from + room));
@@ -144,42 +128,10 @@ export class JsonWalk<C> {
     return quote + 1;
   }
 
-  /** -1 where the string goes on in the next chunk. Each byte is seen a fixed number of times. */
-  #closingQuote(chunk: Buffer, from: number): number {
-    const to = chunk.length;
-    let i = this.#escaped ? from + 1 : from;
-    for (;;) {
-      const near = Math.min(i + NEAR_BYTES, to);
-      while (i < near) {
-        const byte = chunk[i];
-        if (byte === QUOTE) {
-          this.#escaped = false;
-          return i;
-        }
-        i += byte === BACKSLASH ? 2 : 1;
-      }
-      if (i >= to) {
-        this.#escaped = i > to;
-        return -1;
-      }
-      const quote = this.#search.next(chunk, i, to);
-      let even = quote;
-      while (even > i && chunk[even - 1] === BACKSLASH) even--;
-      const escaped = (quote - even) % 2 === 1;
-      if (quote === to || !escaped) {
-        this.#escaped = escaped;
-        return quote === to ? -1 : quote;
-      }
-      i = quote + 1;
-    }
-  }
-
   #end(text: string): void {
     const frame = this.#frames.at(-1);
-    if (frame?.object === true && this.#expectsName) {
-      frame.key = text;
-      this.#expectsColon = true;
-    } else this.#tell(text);
+    if (frame?.object === true && this.#expectsName) frame.key = text;
+    else this.#tell(text);
   }
 
   #tell(value: WalkValue): void {

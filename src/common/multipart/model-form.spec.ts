@@ -46,7 +46,8 @@ describe('ModelForm', () => {
 
   it.each([
     ['name=model', 'name=model'],
-    ['first filename', 'filename="x"; name="model"'],
+    ['an unquoted name before others', 'name=model; filename=x'],
+    ['a name behind others', 'filename="x"; name="model"'],
     ['upper case', 'NAME="model"'],
   ])('reads %s', (_, disposition) => expect(parsed(form(part(disposition, 'm')))).toBe('m'));
 
@@ -66,38 +67,57 @@ describe('ModelForm', () => {
     ['of .NET', '"1a2b3c4d-0000-1111-2222-333344445555"'],
     ['of Node', '----formdata-undici-012345678901'],
     ['of Apache', "_-'.+aZ09"],
+    ['of Qt', '"boundary_.oOo._MjA2/NzM1MTQ+Nzg="'.replace('=', '')],
   ])('reads a boundary %s', (_, boundary) => {
     const raw = boundary.replaceAll('"', '');
     const body = Buffer.from(form(file, model).toString('latin1').replaceAll(B, raw), 'latin1');
     expect(parsed(body, `multipart/form-data; boundary=${boundary}`)).toBe('whisper');
   });
 
-  it.each([
-    'a=b',
-    'a:b',
-    'a/b',
-    'a?b',
-    'a(b',
-    'a)b',
-    'a,b',
-    'a b',
-    'a;b',
-    'a"b',
-    'a\\b',
-    'ä',
-    '',
-    'b'.repeat(71),
-  ])('reads no boundary %j', (boundary) => {
-    const body = Buffer.from(form(file, model).toString('latin1').replaceAll(B, boundary), 'latin1');
-    for (const written of [boundary, `"${boundary}"`])
-      expect(parsed(body, `multipart/form-data; boundary=${written}`)).toMatch(
-        /^the form needs a content type/,
-      );
-  });
+  it.each(['a=b', 'a:b', 'a?b', 'a(b', 'a)b', 'a,b', 'a b', 'a;b', 'a"b', 'a\\b', 'ä', '', 'b'.repeat(71)])(
+    'reads no boundary %j',
+    (boundary) => {
+      const body = Buffer.from(form(file, model).toString('latin1').replaceAll(B, boundary), 'latin1');
+      for (const written of [boundary, `"${boundary}"`])
+        expect(parsed(body, `multipart/form-data; boundary=${written}`)).toMatch(
+          /^the form needs a content type/,
+        );
+    },
+  );
 
-  it.each(["it's.wav", 'C:\\a\\b.wav', 'v=1.wav', 'a; b.wav', 'ü.wav', '', 'a,b (1)/c?.wav', 'model'])(
-    'reads a form with a file named %j',
-    (name) => expect(parsed(form(part(`name="file"; filename="${name}"`, 'x'), model))).toBe('whisper'),
+  it.each([
+    "it's.wav",
+    'C:\\a\\b.wav',
+    'C:\\\\a\\\\b.wav',
+    'v=1.wav',
+    'a; b.wav',
+    'a;b=c.wav',
+    'my name = x.wav',
+    '=?UTF-8?Q?=C3=BC?=',
+    'ü.wav',
+    '',
+    'a,b (1)/c?.wav',
+    'model',
+  ])('reads a form with a file named %j', (name) =>
+    expect(parsed(form(part(`name="file"; filename="${name}"`, 'x'), model))).toBe('whisper'),
+  );
+
+  it.each([
+    'name="file"; filename="a.wav"; modification-date="Mon, 30 Nov 2026 21:00:00 GMT"; size=4',
+    'name="file"; filename*=UTF-8\'\'a%20(1)*.wav',
+    "name=file; filename=a.wav; filename*=utf-8''a.wav",
+    'name="file"; filename*="UTF-8\'\'a%20b.wav"',
+    'filename="a.wav"; modification-date="Mon, 30 Nov 2026 21:00:00 GMT"; size=4; name="file"',
+  ])('reads a part with %s', (disposition) =>
+    expect(parsed(form(part(disposition, 'x'), model))).toBe('whisper'),
+  );
+
+  it.each(['ISO-8859-1', 'iso-8859-1', 'windows-1252', 'UTF-8', 'US-ASCII'])(
+    'reads a form that calls itself %s, and so its parts',
+    (charset) => {
+      const said = part('name="model"', 'm', `Content-Type: text/plain; charset=${charset}\r\n`);
+      expect(parsed(form(file, said), `multipart/form-data; charset=${charset}; boundary=${B}`)).toBe('m');
+    },
   );
 
   it('lets what is harmless stand: an extended file name, a charset field of UTF-8, a plain transfer encoding', () => {
@@ -143,6 +163,7 @@ describe('ModelForm', () => {
     ['two boundaries', whole, `${TYPE}; boundary=other`],
     ['another boundary', whole, 'multipart/form-data; boundary=other'],
     ['a boundary in quotes of another parameter', whole, `multipart/form-data; x="; boundary=other; "; boundary=${B}`],
+    ['a slash in a boundary without quotes', Buffer.from(whole.toString('latin1').replaceAll(B, 'a/b'), 'latin1'), 'multipart/form-data; boundary=a/b'],
     ['another parameter', whole, `multipart/form-data; xboundary=other; boundary=${B}`],
     ['a parameter of another case and value', whole, `${TYPE}; Boundary=${B}`],
     ['escapes in its type', whole, `${TYPE}; charset="utf-8\\"`],
@@ -155,9 +176,11 @@ describe('ModelForm', () => {
     ['a part without a name', form(part('filename="f"', 'x'), model)],
     ['a name with an assignment', form(part('name=b=model', 'hidden'), model)],
     ['a parameter in quotes', form(part('name="p"; filename="; name=model; "', 'hidden'), model)],
-    ['a parameter in quotes, without a separator', form(part('filename="x name = model"; name="p"', 'hidden'), model)],
+    ['a name behind a file name', form(part('filename="x name = model"; name="p"', 'hidden'), model)],
+    ['a name behind a semicolon in quotes', form(part('name="p"; filename="a;name = model"', 'hidden'), model)],
     ['an assignment in quotes', form(part('name="p"; filename="a;filename*=b"', 'hidden'), model)],
-    ['an escape at the end of quotes', form(part('name="p"; filename="\\\\"', 'hidden'), model)],
+    ['an assignment in a name', form(part('name="p;name=model"', 'hidden'), model)],
+    ['an escape at the end of quotes', form(part('name="p"; filename="a\\\\"', 'hidden'), model)],
     ['an escaped quote', form(part('name="p"; filename="a\\"b"', 'hidden'), model)],
     ['another parameter of a part', form(part('x-name="model"; name="p"', 'hidden'), model)],
     ['a file name twice', form(part('name="p"; filename="a"; FILENAME="b"', 'x'), model)],

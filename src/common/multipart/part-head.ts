@@ -1,16 +1,18 @@
 import { HEADER_NAME } from '../http/header-syntax.js';
-import { saysOtherCharset } from '../http/media-type.js';
+import { isLikeAscii, saysOtherCharset } from '../http/media-type.js';
 
-/** A blank separates nothing else here, and what could be an escape, a separator or an assignment to anybody stands nowhere. */
+/** What could be an escape, a separator or an assignment to anybody stands nowhere; a slash ends the boundary for some without quotes. */
 const TYPE =
-  /^[ \t]*multipart\/form-data((?:[ \t]*;[ \t]*(?:boundary|charset)=(?:[0-9a-z'+_.-]+|"[0-9a-z'+_.-]+"))+)(?:[ \t]*;)?[ \t]*$/i;
-/** RFC 2046 §5.1.1 without what some readers end it at (`:`, `/`, `?`, `(`, `,`), split it at (`=`) or take off (a blank). */
+  /^[ \t]*multipart\/form-data((?:[ \t]*;[ \t]*(?:boundary|charset)=(?:[0-9a-z'+_.-]+|"[0-9a-z'+_./-]+"))+)(?:[ \t]*;)?[ \t]*$/i;
+/** RFC 2046 §5.1.1 without what some readers end it at (`:`, `?`, `(`, `,`), split it at (`=`) or take off (a blank). */
 const BOUNDARY = /;[ \t]*boundary="?([^";\s]{1,70})"?(?=[ \t]*(?:;|$))/gi;
 
-/** Every parameter of a part that has a meaning, once; a quoted text holds no escape and no quote. */
+/** The parameters that somebody writes. No quote in them is escaped, and no backslash stands before one. */
 const DISPOSITION =
-  /^[ \t]*form-data((?:[ \t]*;[ \t]*(?:name|filename)=(?:[^\s;",=\\]+|"(?:[^"\\]|\\(?!["\\]))*")|[ \t]*;[ \t]*filename\*=[!#$%&'+.^_`|~0-9a-z-]+)+)(?:[ \t]*;)?[ \t]*$/i;
-const PARAMETER = /;[ \t]*(name|filename\*?)=(?:"([^"]*)"|([^\s;"]+))/gi;
+  /^[ \t]*form-data((?:[ \t]*;[ \t]*(?:(?:name|filename)=(?:[^\s;",=\\]+|"(?:[^"\\]|\\(?!"))*")|filename\*=(?:[!#$%&'()*+.^_`|~0-9a-z-]+|"[!#$%&'()*+.^_`|~0-9a-z-]+")|(?:creation|modification|read)-date="[0-9a-z ,:+-]*"|size=\d+))+)(?:[ \t]*;)?[ \t]*$/i;
+const PARAMETER = /;[ \t]*([a-z-]+\*?)=(?:"([^"]*)"|([^\s;"]+))/gi;
+/** Some readers end a parameter at a semicolon within quotes. */
+const ASSIGNING = /;\s*(?:file)?name\*?\s*=/i;
 
 /**
  * The boundary that every reader takes out of this content type; null where two could take different ones: a form within a
@@ -37,7 +39,7 @@ export function partName(head: string): string | null {
     const value = line.slice(colon + 1);
     // No field is a form of its own (RFC 7578 §4.3), and few readers would look into one.
     if (field === 'content-type' && /^[ \t]*(multipart|message)\//i.test(value)) return null;
-    if (field === 'content-type') otherCharset = saysOtherCharset(value);
+    if (field === 'content-type') otherCharset = saysOtherCharset(value, isLikeAscii);
     // Deprecated (RFC 7578 §4.7): some readers decode such a part, most take it as it is.
     if (field === 'content-transfer-encoding' && !/^(7bit|8bit|binary)$/i.test(value.trim())) return null;
     if (field !== 'content-disposition') continue;
@@ -54,17 +56,14 @@ function dispositionName(value: string): string | null {
   const seen = new Map<string, string>();
   for (const [, key = '', quoted, plain = ''] of parameters.matchAll(PARAMETER)) {
     const text = quoted ?? plain;
-    if (seen.has(key.toLowerCase()) || isAssigning(text)) return null;
+    const isOdd = seen.has(key.toLowerCase()) || ASSIGNING.test(text);
+    // Some readers take the first name that they find, also within a text.
+    if (isOdd || (!seen.has('name') && /name\*?\s*=/i.test(text))) return null;
     seen.set(key.toLowerCase(), text);
   }
   const name = seen.get('name');
   // Some readers take a backslash for an escape and some do not.
   return name === undefined || name.includes('\\') || isNearlyModel(name) ? null : name;
-}
-
-/** Some readers look for parameters within quotes: behind a semicolon, or anywhere. */
-function isAssigning(text: string): boolean {
-  return /name\*?\s*=/i.test(text) || (text.includes(';') && text.includes('='));
 }
 
 /** Some readers ignore the case of a name, take off blanks and single quotes, read `model[]` as a list, or decode RFC 2047. */

@@ -48,4 +48,14 @@ describe('a file with a mistake', () => {
   ])('is told nothing that only follows from it: %s', (_, text, problem) => {
     expect(told(text)).toEqual([expect.stringContaining(problem)]);
   }); // prettier-ignore
+
+  it('a model whose only upstreams that speak are disabled', () => {
+    const text = `
+server: { metrics_token: some-token-1234 }
+providers: [{ id: p, url: 'http://127.0.0.1:1' }]
+upstreams: [{ id: g, provider: p, model: r, protocol: gemini }, { id: u, provider: p, model: r, disabled: true }]
+models: [{ name: m, upstreams: [g, u] }]
+`;
+    expect(load(text).warnings).toEqual([expect.stringContaining('none of them can answer anything')]);
+  });
 });

@@ -52,7 +52,9 @@ function warnOfMuteModels(
   findings: Findings,
 ): void {
   for (const { index, section } of models ?? []) {
-    if (idsOf(section.upstreams).some((id) => upstreams.get(id)?.spoken === true)) continue;
+    const reaches = idsOf(section.upstreams).map((id) => upstreams.get(id));
+    const enabled = reaches.filter((reach) => reach?.enabled === true);
+    if ((enabled.length > 0 ? enabled : reaches).some((reach) => reach?.spoken === true)) continue;
     const mute = [...UNSPOKEN].join(' and ');
     findings.warning(
       ['models', index, 'upstreams'],
