@@ -1,7 +1,6 @@
 #!/usr/bin/env node
 // The soak: the built service against providers that fail in every way and clients that leave at any moment.
 // npm run soak -- --minutes 20 | --requests 10000 [--markdown docs/reliability.md] [--clients 40] [--seed 1]
-import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -70,11 +69,10 @@ async function main() {
   const clients = await load();
   const rest = await settle(base);
   // Read before the end, since the process takes it along.
-  const log = service.log;
-  const errors = service.errors;
+  const { errors, holdsText: leaked } = await service.readLog(KEY);
+  if (options['keep-log'] !== undefined) service.keepLog(options['keep-log']);
   const exitCode = await service.stop();
-  if (options['keep-log'] !== undefined) writeFileSync(options['keep-log'], log);
-  const rows = results({ base, clients, rest, errors, exitCode, leaked: log.includes(KEY) });
+  const rows = results({ base, clients, rest, errors, exitCode, leaked });
   report(rows);
   await provider.close();
   process.exit(rows.every(({ ok }) => ok !== false) ? 0 : 1);
@@ -143,9 +141,21 @@ async function askHealth() {
   health.worstMs = Math.max(health.worstMs, answer?.ms ?? HEALTH_LIMIT_MS);
 }
 
+const told = new Set();
+
+/** At once, so that a run that is broken off has told them. */
+function tellViolations() {
+  for (const violation of [...provider.violations, ...verdict.violations]) {
+    if (told.has(violation)) continue;
+    told.add(violation);
+    console.log(`violation: ${violation}`);
+  }
+}
+
 function progress() {
   const wanted = requestsWanted === Infinity ? '' : `/${requestsWanted}`;
   const bad = verdict.violations.length + provider.violations.length;
+  tellViolations();
   const megabytes = Math.round((trend.samples.at(-1)?.kilobytes ?? 0) / 1024);
   const { whole, interrupted, refused, left } = verdict.counts;
   console.log(
@@ -264,8 +274,7 @@ const mb = (kilobytes) => Math.round(kilobytes / 1024);
 function report(rows) {
   const text = table(rows);
   console.log(`\n${text}`);
-  for (const violation of [...provider.violations, ...verdict.violations])
-    console.log(`violation: ${violation}`);
+  tellViolations();
   if (options.markdown !== undefined) writeBetweenMarkers(options.markdown, text, 'soak');
 }
 

@@ -13,6 +13,7 @@ function bounded(...instances: unknown[]): string[] {
   const told: string[] = [];
   boundShutdownHooks(instances, {
     leftMs: () => 300,
+    onFailed: (owner, hook, error) => void told.push(`${hook} of ${owner} failed: ${String(error)}`),
     onLate: (owner, hook, afterMs) => void told.push(`${hook} of ${owner} ${afterMs}`),
   });
   return told;
@@ -59,18 +60,24 @@ describe('boundShutdownHooks', () => {
     expect(told).toEqual([]);
   });
 
-  it('hands on what a hook throws, but nothing that comes too late', async () => {
-    const throwing: { onModuleDestroy: Hook; onApplicationShutdown: Hook } = {
-      onModuleDestroy: () => Promise.reject(new Error('in time')),
+  it('tells of a hook that fails, in time or at once, and lets the others be called', async () => {
+    const failing: Record<string, Hook> = {
+      onModuleDestroy: () => Promise.reject(new Error('rejected')),
+      beforeApplicationShutdown: () => {
+        throw new Error('thrown');
+      },
       onApplicationShutdown: () =>
         new Promise((_resolve, reject) => setTimeout(() => reject(new Error('late')), 400)),
     };
-    const told = bounded(throwing);
-    await expect(throwing.onModuleDestroy()).rejects.toThrow('in time');
-    const ended = throwing.onApplicationShutdown();
+    const told = bounded(failing);
+    const ended = Promise.all(Object.values(failing).map((hook) => hook()));
     await vi.runAllTimersAsync();
-    await expect(ended).resolves.toBeUndefined();
-    expect(told).toEqual(['onApplicationShutdown of Object 300']);
+    await expect(ended).resolves.toEqual([undefined, undefined, undefined]);
+    expect(told).toEqual([
+      'beforeApplicationShutdown of Object failed: Error: thrown',
+      'onModuleDestroy of Object failed: Error: rejected',
+      'onApplicationShutdown of Object 300',
+    ]);
   });
 
   it('leaves what is frozen as it is', () => {

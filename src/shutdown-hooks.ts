@@ -8,6 +8,8 @@ export interface HookBounds {
   readonly leftMs: () => number;
   /** Told of one that took longer: nobody waits for it any more. */
   readonly onLate: (owner: string, hook: string, afterMs: number) => void;
+  /** Told of one that failed; the others are called all the same. Trap: what it threw may hold anything. */
+  readonly onFailed: (owner: string, hook: string, error: unknown) => void;
 }
 
 /**
@@ -22,19 +24,19 @@ export function boundShutdownHooks(instances: Iterable<unknown>, bounds: HookBou
       const hook: unknown = Reflect.get(instance, name);
       if (typeof hook !== 'function') continue;
       const value = (...args: unknown[]): Promise<unknown> =>
-        inTime(Reflect.apply(hook, instance, args), name, instance, bounds);
+        inTime(() => Reflect.apply(hook, instance, args) as unknown, name, instance, bounds);
       // One that is frozen keeps its own; the closing as a whole is bounded too.
       Reflect.defineProperty(instance, name, { value, configurable: true, writable: true });
     }
   }
 }
 
-/** Rejects as the hook does; what it does later is ignored. */
+/** Never rejects; what the hook does later is ignored. */
 async function inTime(
-  ending: unknown,
+  end: () => unknown,
   hook: string,
   owner: object,
-  { leftMs, onLate }: HookBounds,
+  { leftMs, onFailed, onLate }: HookBounds,
 ): Promise<unknown> {
   const limitMs = leftMs();
   let timer: NodeJS.Timeout | undefined;
@@ -45,7 +47,10 @@ async function inTime(
     }, limitMs);
   });
   try {
-    return await Promise.race([ending, late]);
+    return await Promise.race([end(), late]);
+  } catch (error) {
+    onFailed(ownerName(owner), hook, error);
+    return undefined;
   } finally {
     clearTimeout(timer);
   }

@@ -51,6 +51,7 @@ async function close(app: INestApplication, closedBy: number, clock: Clock): Pro
     all.map(({ instance }) => instance as unknown),
     {
       leftMs: () => timerDelay(Math.max(closedBy - clock.now(), SHORT_CLOSING_MS)),
+      onFailed: (owner, hook, error) => log.closingFailed(owner, hook, error),
       onLate: (owner, hook, afterMs) =>
         log.warn(
           `server: ${hook} of ${printable(owner)} had not ended after ${afterMs}ms, it is not waited for`,

@@ -2,18 +2,22 @@
 import { spawn } from 'node:child_process';
 import {
   closeSync,
+  copyFileSync,
+  createReadStream,
   existsSync,
   mkdtempSync,
   openSync,
   readdirSync,
   readFileSync,
   readlinkSync,
+  readSync,
   rmSync,
   writeFileSync,
 } from 'node:fs';
 import http from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
+import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 export class Service {
@@ -36,27 +40,46 @@ export class Service {
     closeSync(log);
     this.#child.on('exit', (code, signal) => (this.exited = { code, signal }));
     for (let i = 0; i < 300 && this.exited === null; i++) {
-      const bound = /server: bind host=\S+ port=(\d+)/.exec(this.log)?.[1];
+      const bound = /server: bind host=\S+ port=(\d+)/.exec(this.#beginning)?.[1];
       if (bound !== undefined) {
         this.port = Number(bound);
         return;
       }
       await sleep(50);
     }
-    throw new Error(`the service did not start:\n${this.log.slice(-2000)}`);
+    throw new Error(`the service did not start:\n${this.#beginning.slice(-2000)}`);
   }
 
   get pid() {
     return this.#child.pid;
   }
 
-  get log() {
-    return readFileSync(this.#logFile, 'utf8');
+  /** Its first lines: all that it says of its start. */
+  get #beginning() {
+    const file = openSync(this.#logFile, 'r');
+    try {
+      const buffer = Buffer.alloc(64 * 1024);
+      return buffer.toString('utf8', 0, readSync(file, buffer, 0, buffer.length, 0));
+    } finally {
+      closeSync(file);
+    }
   }
 
-  /** Lines that tell of an error of the service's own. */
-  get errors() {
-    return this.log.split('\n').filter((line) => /unexpected error|"level":(50|60)|^\s+at /.test(line));
+  /**
+   * Lines that tell of an error of the service's own, and whether a text stands in its log. Read line by line: of a long run the
+   * log is longer than any string.
+   */
+  async readLog(text) {
+    const found = { errors: [], holdsText: false };
+    for await (const line of createInterface({ input: createReadStream(this.#logFile) })) {
+      if (/unexpected error|"level":(50|60)|^\s+at /.test(line)) found.errors.push(line);
+      found.holdsText ||= line.includes(text);
+    }
+    return found;
+  }
+
+  keepLog(path) {
+    copyFileSync(this.#logFile, path);
   }
 
   rssKilobytes() {

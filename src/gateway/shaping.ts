@@ -35,7 +35,7 @@ export class Shaping {
   async #run(first: number, waiting: PromiseLike<void>): Promise<void> {
     await this.#guarded(() => waiting);
     for (const { id, hooks } of this.stages.slice(first + 1)) {
-      if (this.#abandoned) return;
+      if (this.#abandoned || this.attempt.exchange.signal.aborted) return;
       this.#stage = id;
       await this.#guarded(() => hooks.onAttempt(this.attempt));
     }
@@ -45,9 +45,11 @@ export class Shaping {
     try {
       await hook();
     } catch (error) {
-      // Trap: what was abandoned has been told already, and its attempt is over.
-      if (!this.#abandoned)
-        throw this.guard.refusal(this.attempt.exchange.id, this.#stage, 'onAttempt', error);
+      // Traps: what was abandoned has been told already, and its attempt is over; and a hook that heeds the signal of its exchange
+      // ends before anybody has noticed that it is to be abandoned.
+      const { exchange } = this.attempt;
+      if (!this.#abandoned && !exchange.signal.aborted)
+        throw this.guard.refusal(exchange.id, this.#stage, 'onAttempt', error);
     }
   }
 }

@@ -129,6 +129,39 @@ describe('HttpResponseSink', () => {
     expect(answer.body.equals(Buffer.concat(pieces))).toBe(true);
   });
 
+  it('sends what comes in one turn together, and what comes in several turns at once', async () => {
+    const { sink, answer } = await one();
+    const { socket } = responses[0] as ServerResponse;
+    sink.head(200, []);
+    sink.write(Buffer.from('head'));
+    await answer.saw('head');
+    let writes = 0;
+    const count = (name: '_write' | '_writev') => {
+      const original = (socket as unknown as Record<string, (...args: unknown[]) => void>)[name];
+      const counted = (...args: unknown[]): void => {
+        writes++;
+        Reflect.apply(original as () => void, socket, args);
+      };
+      Object.defineProperty(socket, name, { value: counted });
+    };
+    count('_write');
+    count('_writev');
+    for (let turn = 0; turn < 3; turn++) {
+      for (let i = 0; i < 1000; i++) sink.write(Buffer.from('x'));
+      expect(writes).toBe(2 * turn + 1);
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(writes).toBe(2 * turn + 2);
+    }
+    for (let turn = 0; turn < 3; turn++) {
+      sink.write(Buffer.from('y'));
+      expect(writes).toBe(7 + turn);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    sink.end();
+    await answer.end();
+    expect([answer.text, answer.ending]).toEqual([`head${'x'.repeat(3000)}yyy`, 'complete']);
+  });
+
   it('frames small chunks of an answer that waits for another one, before and after its turn', async () => {
     const { sinks, answers } = await opened(2);
     sinks[1]?.head(200, []);

@@ -6,6 +6,7 @@ import { endSoon } from './connection-end.js';
 import { type Answering, sendError } from './error-response.js';
 import { chunkOf, CHUNK_LIMIT_BYTES } from './chunk-text.js';
 import { gathered } from './gathered.js';
+import { currentTurn, gatherForTurn } from './turn.js';
 
 /** What a socket says whose other end is not there any more. */
 const GONE: ReadonlySet<unknown> = new Set(['EPIPE', 'ECONNRESET', 'ECONNABORTED', 'ETIMEDOUT']);
@@ -24,6 +25,9 @@ export class HttpResponseSink implements ResponseSink {
   #headStart = 0;
   /** The head is on its way, and what follows it are chunks. */
   #chunked = false;
+  /** In which a small chunk was written last, and whether more of it are gathered. */
+  #turn = -1;
+  #gathers = false;
 
   constructor(
     private readonly response: ServerResponse,
@@ -110,14 +114,29 @@ export class HttpResponseSink implements ResponseSink {
     const { response } = this;
     if (this.#chunked && bytes.length <= CHUNK_LIMIT_BYTES && bytes.length > 0) {
       const { socket } = response;
-      // The empty write makes the response say when the socket has drained.
-      if (socket?.writable === true) return socket.write(chunkOf(bytes), 'latin1') || response.write('');
+      if (socket?.writable === true) {
+        this.#gatherBurst(socket);
+        // The empty write makes the response say when the socket has drained.
+        return socket.write(chunkOf(bytes), 'latin1') || response.write('');
+      }
     }
     if (this.#headStart === 0) this.#readHead();
     const more = response.write(bytes);
     // Trap: an injected request has no network, and what passes by its response is lost.
     this.#chunked ||= response.chunkedEncoding && response.socket instanceof Socket;
     return more;
+  }
+
+  /** Trap: thousands of chunks may come in one read, and each would be a system call and a packet of its own. */
+  #gatherBurst(socket: Socket): void {
+    const turn = currentTurn();
+    if (turn !== this.#turn) {
+      this.#turn = turn;
+      this.#gathers = false;
+    } else if (!this.#gathers) {
+      this.#gathers = true;
+      gatherForTurn(socket);
+    }
   }
 
   /**

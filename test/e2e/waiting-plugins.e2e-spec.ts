@@ -318,3 +318,24 @@ describe('a plugin that never closes', () => {
     },
   );
 });
+
+describe('a plugin whose onAttempt heeds the signal of its exchange', () => {
+  it('has not failed when its client leaves', async () => {
+    const begun = gate();
+    const set = await withHooks({
+      onAttempt: async ({ exchange: { signal } }) => {
+        begun.open();
+        await new Promise((_resolve, reject) => {
+          signal.addEventListener('abort', () => reject(new Error('heeded')));
+        });
+      },
+    });
+    const answer = set.chat();
+    await begun.opened;
+    answer.leave();
+    await set.gateway.logged('result=cancelled');
+    const metrics = await set.gateway.metrics();
+    expect(metrics.sum('llm_proxy_plugin_errors_total', {})).toBe(0);
+    expect(set.a.requests).toHaveLength(0);
+  });
+});

@@ -238,6 +238,11 @@ export class GatewayLog {
     );
   }
 
+  /** A hook of the end of the service; `owner` in words. */
+  closingFailed(owner: string, hook: string, error: unknown): void {
+    this.logger.error({ hook, ...describeError(error) }, `server: ${hook} of ${printable(owner)} failed`);
+  }
+
   /** Its hook had not ended when nobody waited for it any more. `quiet`: as it may be, since nobody wants the result. */
   pluginAbandoned(requestId: string, plugin: string, hook: string, why: string, quiet: boolean): void {
     const id = printable(plugin);
