@@ -173,6 +173,35 @@ describe('GatewayLog', () => {
     expect(last()['error']).toBe('string');
   });
 
+  it('looks at whatever was thrown without being thrown at', () => {
+    const { log, last } = setUp();
+    const bad = (property: string) =>
+      Object.defineProperty(new Error('x'), property, {
+        get: () => {
+          throw new Error('the prompt of a client');
+        },
+      });
+    const proxy = new Proxy(new Error('x'), {
+      getPrototypeOf: () => {
+        throw new Error('the prompt of a client');
+      },
+    });
+    for (const thrown of [bad('name'), bad('stack'), proxy]) {
+      log.pluginFailed('r', 'audit', 'onFinish', thrown);
+      expect(last()).toMatchObject({
+        error: 'unreadable',
+        msg: '[llm-proxy] plugin audit failed in onFinish',
+      });
+    }
+    log.pluginFailed(
+      'r',
+      'audit',
+      'onFinish',
+      Object.assign(new Error('x'), { name: Symbol('s'), stack: 7 }),
+    );
+    expect(last()).toMatchObject({ error: 'Error', plugin: 'audit' });
+  });
+
   it.each(['json', 'pretty'] as const)(
     'writes one line each, whatever a client calls its model (%s)',
     (format) => {

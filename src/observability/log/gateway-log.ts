@@ -234,7 +234,7 @@ export class GatewayLog {
     const id = printable(plugin);
     this.logger.error(
       { request_id: requestId, plugin: id, hook, ...describeError(error) },
-      `plugin ${id} failed in ${hook}${error instanceof PluginMistake ? `: ${error.message}` : ''}`,
+      `plugin ${id} failed in ${hook}${mistakeOf(error)}`,
     );
   }
 
@@ -310,8 +310,24 @@ const WITHOUT_STATE = {
   strict: 'nothing that has a limit is claimed',
 } as const;
 
+/** Trap: what a plugin throws may be anything, and throw itself when it is looked at. */
 function describeError(error: unknown): { error: string; at?: string } {
-  if (!(error instanceof Error)) return { error: typeof error };
-  const at = /\n\s+at (.{1,200})/.exec(error.stack ?? '')?.[1];
-  return at === undefined ? { error: error.name } : { error: error.name, at };
+  try {
+    if (!(error instanceof Error)) return { error: typeof error };
+    const { name, stack } = error as { readonly name: unknown; readonly stack?: unknown };
+    const kind = typeof name === 'string' ? name : 'Error';
+    const at = typeof stack === 'string' ? /\n\s+at (.{1,200})/.exec(stack)?.[1] : undefined;
+    return at === undefined ? { error: kind } : { error: kind, at };
+  } catch {
+    return { error: 'unreadable' };
+  }
+}
+
+/** What a plugin did wrong, in words of ours. */
+function mistakeOf(error: unknown): string {
+  try {
+    return error instanceof PluginMistake ? `: ${error.message}` : '';
+  } catch {
+    return '';
+  }
 }
