@@ -257,6 +257,12 @@ describe('the wiring of plugins', () => {
     @RegisterRoutingPolicy('fastest')
     class OtherFastest extends Backwards {}
     await expect(boot([OtherFastest])).rejects.toThrow(/two routing policies are registered as "fastest"/);
+    @Injectable()
+    @RegisterRoutingPolicy('idle')
+    class Idle {}
+    await expect(boot([Idle], { ...models('idle'), plugins })).rejects.toThrow(
+      'the routing policy "idle" has no method order',
+    );
   });
 
   it('registers every marked class of a file, each with the config of its entry', async () => {

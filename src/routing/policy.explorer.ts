@@ -34,6 +34,10 @@ export class PolicyExplorer {
       if (found.has(name) || name === 'listed') {
         throw new PluginSetupError([{ path: [], message: registeredTwice('policy', name) }]);
       }
+      if (typeof (instance as Partial<RoutingPolicy>).order !== 'function') {
+        const message = `the routing policy "${printable(name, 60)}" has no method order`;
+        throw new PluginSetupError([{ path: [], message }]);
+      }
       found.set(name, instance as RoutingPolicy);
     }
     return found;
