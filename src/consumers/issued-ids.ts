@@ -9,7 +9,7 @@ import { visitNamed } from './request-ids.js';
 /** Enough for a day of a busy team; what is older is asked for rarely, and is then not found. */
 const LIMIT = 50_000;
 
-const UNREADABLE = 'a text in it holds an escape that JSON does not know';
+const UNREADABLE = 'a text in it holds an escape that JSON does not know, or a key a NUL';
 
 interface Issue {
   readonly consumer: string | null;

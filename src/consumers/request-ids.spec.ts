@@ -67,6 +67,8 @@ describe('what a request names', () => {
     String.raw`{"input":[{"type":"message","role":"user","content":[{"type":"input_file","fi\x6ce_id":"cfile_1"}]}]}`,
     String.raw`{"input":[{"type":"item_ref\x65rence","id":"msg_1","y":1}]}`,
     String.raw`{"conversation":{"i\x64":"conv_1"}}`,
+    String.raw`{"previous_response_id\u0000":"resp_1"}`,
+    String.raw`{"input":[{"role":"user","content":[{"type":"input_file","file_id\u0000x":"cfile_1"}]}]}`,
   ])('what readers could read differently is no JSON where consumers are apart: %s', (body) => {
     expect(ask(body)).toMatch(/^invalid_json/);
     expect(ask(body, false)).not.toMatch(/^invalid_json/);

@@ -202,6 +202,7 @@ export class Resolution {
     if (!this.consumers.closed || input.operation.body !== 'json') return;
     const faultAt = body.faultAt();
     if (faultAt >= 0) throw invalidJson(`at byte ${faultAt} it is no JSON`);
+    if (body.hasNulInKey()) throw invalidJson('a key in it holds a NUL, which ends it for some readers');
     const twin = body.caseTwin(MODEL);
     if (twin !== undefined) throw miscasedKey(printable(twin), 'model');
   }

@@ -39,6 +39,14 @@ describe('a key of the body that is "model" but for case', () => {
     expect(set.a.last.text).toContain('"Model":"real-big"');
   });
 
+  it('is refused where a NUL ends it for some readers', async () => {
+    const set = await stage({ file: closed });
+    const body = String.raw`{"model":"m","messages":[],"model\u0000x":"real-big"}`;
+    const answer = await set.chat({}, { body, headers: bearer('red') }).end();
+    expect([answer.status, answer.json]).toMatchObject([400, { error: { code: 'invalid_json' } }]);
+    expect(set.a.requests).toHaveLength(0);
+  });
+
   it('is refused in every form, whose readers differ in how they read names', async () => {
     const set = await stage({ file: closed, upstream: { serves: ['audio'] } });
     const field = (name: string, value: string) =>

@@ -68,6 +68,11 @@ export class JsonDocument extends JsonContainer {
     return this.index.faultAt();
   }
 
+  /** Whether a key holds a NUL, which ends it for readers with C's strings. */
+  hasNulInKey(): boolean {
+    return this.index.hasNulInKey();
+  }
+
   /** The first key of the bytes, decoded, that one of the names differs from in case only. */
   caseTwin(twins: CaseTwins): string | undefined {
     const slot = this.index.findCaseTwin(twins);

@@ -64,6 +64,12 @@ export class JsonIndex {
     return fault;
   }
 
+  /** Whether a key holds an escaped NUL. Unescaped ones are no JSON. */
+  hasNulInKey(): boolean {
+    for (const key of this.escapedKeys?.values() ?? []) if (key.includes('\0')) return true;
+    return false;
+  }
+
   /** `scan` of a whole buffer; undefined where it is no such value. */
   static tryScan(source: ByteSource, start: number, end: number, opener: Opener): JsonIndex | undefined {
     try {

@@ -52,6 +52,8 @@ describe('JsonWalk', () => {
     ['an escape that JSON does not know', String.raw`{"a":[{"fi\x6ce_id":1}]}`],
     ['an escape of the line end in a name', '{"fi\\\nle_id":1}'],
     ['an escape in a text', String.raw`{"type":"item\u{5f}reference"}`],
+    ['an escaped NUL in a name', String.raw`{"id\u0000":1}`],
+    ['a NUL in a name', '{"id\0x":1}'],
   ])('is in doubt at %s', (_, json) => expect(doubts(json)).toBeGreaterThan(0));
 
   it.each([

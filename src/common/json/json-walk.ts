@@ -20,7 +20,7 @@ export interface WalkVisitor<C> {
   open(kind: 'object' | 'array', key: string, inside: C): C;
   value(key: string, value: WalkValue, inside: C): void;
   close(inside: C): void;
-  /** A text has an escape that JSON does not know: a lenient reader may read another one. */
+  /** A text has an escape that JSON does not know, or a name a NUL, which ends it for some: a reader may read another one. */
   doubt?(inside: C): void;
 }
 
@@ -130,8 +130,10 @@ export class JsonWalk<C> {
 
   #end(text: string): void {
     const frame = this.#frames.at(-1);
-    if (frame?.object === true && this.#expectsName) frame.key = text;
-    else this.#tell(text);
+    if (frame?.object === true && this.#expectsName) {
+      frame.key = text;
+      if (text.includes('\0')) this.#doubt();
+    } else this.#tell(text);
   }
 
   #tell(value: WalkValue): void {

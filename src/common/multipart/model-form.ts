@@ -34,7 +34,7 @@ export class ModelForm {
     const boundary = formBoundary(contentType);
     if (boundary === null)
       throw new FormSyntaxError(
-        "needs a content type with one boundary of letters, digits and ' + _ . - (at most 70), and nothing else than that",
+        'needs the content type multipart/form-data with one boundary of letters, digits and + _ . - (at most 70), and nothing else',
       );
     const values = modelValues(bytes, Buffer.from(`--${boundary}`, 'latin1'));
     if (values.length === 0) throw new FormSyntaxError('has no field "model"');

@@ -1,11 +1,16 @@
 import { HEADER_NAME } from '../http/header-syntax.js';
 import { isLikeAscii, saysOtherCharset } from '../http/media-type.js';
 
-/** What could be an escape, a separator or an assignment to anybody stands nowhere; a slash ends the boundary for some without quotes. */
+/**
+ * What could be an escape, a separator, a quote or an assignment to anybody stands nowhere; a slash ends the boundary for some
+ * without quotes, and another case makes it another type.
+ */
 const TYPE =
-  /^[ \t]*multipart\/form-data((?:[ \t]*;[ \t]*(?:boundary|charset)=(?:[0-9a-z'+_.-]+|"[0-9a-z'+_./-]+"))+)(?:[ \t]*;)?[ \t]*$/i;
-/** RFC 2046 §5.1.1 without what some readers end it at (`:`, `?`, `(`, `,`), split it at (`=`) or take off (a blank). */
-const BOUNDARY = /;[ \t]*boundary="?([^";\s]{1,70})"?(?=[ \t]*(?:;|$))/gi;
+  /^[ \t]*multipart\/form-data((?:[ \t]*;[ \t]*(?:boundary|charset)=(?:[0-9A-Za-z+_.-]+|"[0-9A-Za-z+_./-]+"))+)(?:[ \t]*;)?[ \t]*$/;
+/** RFC 2046 §5.1.1 without what some readers end it at (`:`, `?`, `(`, `,`), split it at (`=`) or take off (a blank, `'`). */
+const BOUNDARY = /;[ \t]*boundary="?([^";\s]{1,70})"?(?=[ \t]*(?:;|$))/g;
+/** Some readers take the field's name from here; a file's has a point. */
+const NAME_IN_TYPE = /name[\d*]*\s*=(?!(?:[\w -]*\.\w+|"[\w -]*\.\w+")[ \t]*(?:;|$))/i;
 
 /** The parameters that somebody writes. No quote in them is escaped, and no backslash stands before one. */
 const DISPOSITION =
@@ -38,7 +43,8 @@ export function partName(head: string): string | null {
     const field = line.slice(0, colon).toLowerCase();
     const value = line.slice(colon + 1);
     // No field is a form of its own (RFC 7578 §4.3), and few readers would look into one.
-    if (field === 'content-type' && /^[ \t]*(multipart|message)\//i.test(value)) return null;
+    if (field === 'content-type' && (/^[ \t]*(multipart|message)\//i.test(value) || NAME_IN_TYPE.test(value)))
+      return null;
     if (field === 'content-type') otherCharset = saysOtherCharset(value, isLikeAscii);
     // Deprecated (RFC 7578 §4.7): some readers decode such a part, most take it as it is.
     if (field === 'content-transfer-encoding' && !/^(7bit|8bit|binary)$/i.test(value.trim())) return null;
@@ -57,8 +63,8 @@ function dispositionName(value: string): string | null {
   for (const [, key = '', quoted, plain = ''] of parameters.matchAll(PARAMETER)) {
     const text = quoted ?? plain;
     const isOdd = seen.has(key.toLowerCase()) || ASSIGNING.test(text);
-    // Some readers take the first name that they find, also within a text.
-    if (isOdd || (!seen.has('name') && /name\*?\s*=/i.test(text))) return null;
+    // Some readers take the first name that they find, also within a text, or what stands between semicolons.
+    if (isOdd || (!seen.has('name') && /name\*?\s*=|;/i.test(text))) return null;
     seen.set(key.toLowerCase(), text);
   }
   const name = seen.get('name');
