@@ -113,3 +113,13 @@ export function canonical(value: unknown): unknown {
     .map(([name, item]) => [name, canonical(item)] as const)
     .toSorted(([a], [b]) => (a < b ? -1 : 1));
 }
+
+/** As the parser of the platform takes it. */
+export function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { jsonObject, spaces, textOf } from '../../../test/support/json-texts.js';
+import { isJson, jsonObject, spaces, textOf } from '../../../test/support/json-texts.js';
 import { JsonDocument } from './json-document.js';
 import { JsonGrammar } from './json-grammar.js';
 
@@ -14,15 +14,6 @@ function faultOf(text: string, places: readonly number[] = Array.from(text, (_, 
   });
   expect(new Set(faults.map((at) => at >= 0)).size).toBe(1);
   return Math.max(...faults);
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 describe('JsonGrammar', () => {

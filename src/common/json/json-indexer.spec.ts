@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { jsonObject, spaces, textOf } from '../../../test/support/json-texts.js';
+import { isJson, jsonObject, spaces, textOf } from '../../../test/support/json-texts.js';
 import { JsonDocument } from './json-document.js';
 import { JsonIndexer } from './json-indexer.js';
 import { JsonSyntaxError } from './json-syntax-error.js';
@@ -223,12 +223,3 @@ describe('JsonIndexer', () => {
     expect(parts).toEqual(chunks);
   });
 });
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-}

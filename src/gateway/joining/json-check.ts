@@ -2,6 +2,7 @@ import {
   BACKSLASH,
   CLOSE_ARRAY,
   CLOSE_OBJECT,
+  COLON,
   COMMA,
   isScalar,
   OPEN_ARRAY,
@@ -11,7 +12,6 @@ import {
 
 /** Up to here V8's own parser is faster, and what it makes of the bytes is small. */
 const PARSED_LIMIT_BYTES = 64 * 1024;
-const COLON = 0x3a;
 const LETTER_U = 0x75;
 
 const ESCAPED: ReadonlySet<number> = new Set(Buffer.from('"\\/bfnrt'));
