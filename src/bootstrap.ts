@@ -12,6 +12,7 @@ import { formatPath } from './common/text/config-path.js';
 import { type ConfigProblem, formatProblem } from './config/loader/config-problem.js';
 import { loadConfig, type LoadResult } from './config/loader/load-config.js';
 import { startupLines } from './config/startup-lines.js';
+import { YoungGeneration } from './config/young-generation.js';
 import { newKeyLines } from './consumers/key-digest.js';
 import { PluginSetupError } from './common/errors/plugin-setup-error.js';
 import { GatewayLog } from './observability/log/gateway-log.js';
@@ -46,8 +47,14 @@ export async function run(args: readonly string[]): Promise<void> {
     case 'check':
       await check(load(command.path, environment));
       return;
-    case 'start':
-      await start(load(environment.configPath, environment), environment);
+    case 'start': {
+      const youngGeneration = new YoungGeneration([
+        ...process.execArgv,
+        environment.variables['NODE_OPTIONS'] ?? '',
+      ]);
+      youngGeneration.limit();
+      await start(load(environment.configPath, environment), environment, youngGeneration);
+    }
   }
 }
 
@@ -93,7 +100,11 @@ function refuse(result: Extract<LoadResult, { ok: false }>): void {
   process.exitCode = 1;
 }
 
-async function start(result: LoadResult, environment: Environment): Promise<void> {
+async function start(
+  result: LoadResult,
+  environment: Environment,
+  youngGeneration: YoungGeneration,
+): Promise<void> {
   if (!result.ok) {
     refuse(result);
     return;
@@ -118,7 +129,7 @@ async function start(result: LoadResult, environment: Environment): Promise<void
     for (const line of startupLines(config)) log.info(line);
     await listen(app, config, log);
     // Trap: compiled code is only good for the flags under which it was made, so what the next start reads is written first.
-    flushCompileCache();
+    youngGeneration.asBegun(flushCompileCache);
     countBuffersWithTheHeap();
     endOnSignal(
       app,

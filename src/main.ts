@@ -11,8 +11,6 @@ if (major < OLDEST_MAJOR || (major === OLDEST_MAJOR && minor < OLDEST_MINOR)) {
   );
   process.exit(1);
 }
-const { restartWithSmallYoungGeneration } = await import('./config/young-generation.js');
-restartWithSmallYoungGeneration();
 const { keepTickShape } = await import('./config/tick-shape.js');
 keepTickShape();
 module.enableCompileCache?.();

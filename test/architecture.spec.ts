@@ -7,7 +7,8 @@ import {
   sourceFiles,
 } from './support/source-tree.js';
 
-const all = sourceFiles();
+/** What declares the parts of packages is no module. */
+const all = sourceFiles().filter(({ path }) => !path.endsWith('.d.ts'));
 const isTest = ({ path }: SourceFile): boolean => path.endsWith('.spec.ts');
 const files = all.filter((file) => !isTest(file));
 
