@@ -6,13 +6,20 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import { Logger as NestPinoLogger } from 'nestjs-pino';
 import type { Logger } from 'pino';
 import { AppModule } from './app.module.js';
+import type { ConfigPath } from './common/text/config-path.js';
 import { type Environment, readEnvironment } from './config/environment.js';
 import type { GatewayConfig } from './config/gateway-config.js';
 import { GatewayModule } from './gateway/gateway.module.js';
 import { PluginCheck } from './gateway/plugin-check.js';
-import { givenPlugins, type LoadedPlugin, loadPlugins } from './gateway/plugin-modules.js';
+import {
+  givenPlugins,
+  type LoadedPlugin,
+  loadPlugins,
+  pathOfModule,
+  throwerOf,
+} from './gateway/plugin-modules.js';
 import { guardStartHooks } from './gateway/plugin-start-hooks.js';
-import { inTime, PLUGIN_START_LIMIT_MS, PluginLateError } from './gateway/plugin-time-limit.js';
+import { describe, inTime, PLUGIN_START_LIMIT_MS, PluginLateError } from './gateway/plugin-time-limit.js';
 import { PluginSetupError } from './common/errors/plugin-setup-error.js';
 import { EdgeService } from './http/edge.service.js';
 import { createHttpServer } from './http/http-server.js';
@@ -67,7 +74,7 @@ export async function createApp(options: CreateAppOptions): Promise<NestFastifyA
     logger: new StartLog(logger),
     abortOnError: false,
   });
-  const app = await (plugins.length === 0 ? making : made(making, pluginStartLimitMs));
+  const app = await (plugins.length === 0 ? making : made(making, plugins, pluginStartLimitMs));
   await guardStartHooks(app.get(ModulesContainer), plugins, pluginStartLimitMs);
   app.useLogger(app.get(NestPinoLogger));
   edge = app.get(EdgeService);
@@ -75,16 +82,21 @@ export async function createApp(options: CreateAppOptions): Promise<NestFastifyA
 }
 
 /** The service without plugins is always wired, so what cannot be, or takes too long, is theirs. */
-async function made<T>(making: Promise<T>, limitMs: number): Promise<T> {
+async function made<T>(making: Promise<T>, plugins: readonly LoadedPlugin[], limitMs: number): Promise<T> {
   try {
     return await inTime(making, limitMs);
   } catch (error) {
+    let path: ConfigPath = ['plugins'];
     let message: string;
     if (error instanceof RuntimeException) message = error.message.trim().split('\n')[0] ?? '';
     else if (error instanceof PluginLateError) message = `an asynchronous provider of one ${error.message}`;
-    else if (error instanceof Error) throw error;
-    else message = 'what makes a provider of one threw no error object';
-    throw new PluginSetupError([{ path: ['plugins'], message }]);
+    else if (error instanceof Error) {
+      const entry = throwerOf(error, plugins)?.entry;
+      if (entry === undefined || entry === null) throw error;
+      path = pathOfModule(entry);
+      message = `what makes a provider of "${entry.module}" failed (${describe(error)})`;
+    } else message = 'what makes a provider of one threw no error object';
+    throw new PluginSetupError([{ path, message }]);
   }
 }
 

@@ -12,6 +12,8 @@ export interface LoadedPlugin {
   readonly modules: readonly PluginModule[];
   /** The entry of the file; null for a plugin given in code. */
   readonly entry: PluginConfig | null;
+  /** What stands in the stack of an error that its module threw; null for a plugin given in code. */
+  readonly place: string | null;
 }
 
 /** Plugins that can be used, and what is wrong with the others. */
@@ -31,7 +33,7 @@ export async function loadPlugins(
   for (const entry of entries) {
     const found = await importPlugin(entry, directory, limitMs);
     if ('message' in found) problems.push(found);
-    else plugins.push({ modules: found.modules, entry });
+    else plugins.push({ modules: found.modules, entry, place: placeOf(entry, directory) });
   }
   return { plugins, problems };
 }
@@ -42,10 +44,28 @@ export function givenPlugins(given: readonly unknown[]): LoadedPlugins {
   const problems: PluginProblem[] = [];
   for (const [i, plugin] of given.entries()) {
     const module = asPluginModule(plugin);
-    if (module !== null) plugins.push({ modules: [module], entry: null });
+    if (module !== null) plugins.push({ modules: [module], entry: null, place: null });
     else problems.push({ path: [], message: `plugins[${i}] given to createApp ${REGISTERS_NOTHING}` });
   }
   return { plugins, problems };
+}
+
+/** The plugin whose code threw this first of all, as far as the stack tells. */
+export function throwerOf(error: Error, plugins: readonly LoadedPlugin[]): LoadedPlugin | undefined {
+  const frames = (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line));
+  for (const frame of frames) {
+    const thrower = plugins.find(({ place }) => place !== null && frame.includes(place));
+    if (thrower !== undefined) return thrower;
+  }
+  return undefined;
+}
+
+function placeOf({ module }: PluginConfig, directory: string): string {
+  return isFile(module) ? pathToFileURL(resolve(directory, module)).pathname : `/node_modules/${module}/`;
+}
+
+function isFile(module: string): boolean {
+  return module.startsWith('.') || isAbsolute(module);
 }
 
 /** Where the module of an entry stands in the file. */
@@ -61,8 +81,9 @@ async function importPlugin(
   directory: string,
   limitMs: number,
 ): Promise<{ readonly modules: readonly PluginModule[] } | PluginProblem> {
-  const isPath = entry.module.startsWith('.') || isAbsolute(entry.module);
-  const specifier = isPath ? pathToFileURL(resolve(directory, entry.module)).href : entry.module;
+  const specifier = isFile(entry.module)
+    ? pathToFileURL(resolve(directory, entry.module)).href
+    : entry.module;
   const path = pathOfModule(entry);
   let exported: Record<string, unknown>;
   try {

@@ -72,6 +72,7 @@ RegisterErrorClassifier({ id: 'mine' })(Mine);`;
     'init-null.mjs': `${mine}\nMine.prototype.onModuleInit = () => { throw null; };`,
     'init-error.mjs': `${mine}\nMine.prototype.onModuleInit = async () => { throw new Error('no luck\\nat all'); };`,
     'made-null.mjs': `${mine.replace('{ onRequest', '{ constructor() { throw null; } onRequest')}`,
+    'made-error.mjs': `${mine.replace('{ onRequest', "{ constructor() { throw new TypeError('no\\nluck'); } onRequest")}`,
     'empty.mjs': 'export const nothing = 1;',
     'throws.mjs': "throw new Error('at load');",
     'refuses.mjs': `${mine}\nMine.prototype.configure = () => { throw new Error('never with me'); };`,
@@ -183,6 +184,10 @@ plugins:
     [
       'init-error',
       /plugins\[0\]\.module \(line 1\): plugin "mine" failed in onModuleInit \(Error: no luck\)$/,
+    ],
+    [
+      'made-error',
+      /plugins\[0\]\.module \(line 1\): what makes a provider of "\.\/made-error\.mjs" failed \(TypeError: no\)$/,
     ],
     ['made-null', /plugins \(line 1\): what makes a provider of one threw no error object$/],
   ])('what it throws when it starts has one line, whatever it is: %s', async (name, expected) => {
