@@ -11,13 +11,20 @@ const [before = '', words = ''] = page.split('\n## Words\n');
 
 /** The list of one class as the page has to hold it. */
 function listOf(name: (typeof ERROR_CLASSES)[number]): string {
-  const { codes = [], codePrefixes = [], messages = [], statuses = [] } = ERROR_VOCABULARY[name];
+  const {
+    codes = [],
+    codePrefixes = [],
+    vagueCodes = [],
+    messages = [],
+    statuses = [],
+  } = ERROR_VOCABULARY[name];
   const quoted = (list: readonly string[]) => list.map((word) => `\`${word}\``).join(', ');
   return [
     `### \`${name}\``,
     '',
     ...(statuses.length > 0 ? [`- status: ${statuses.join(', ')}`] : []),
     ...(codes.length > 0 ? [`- code or type: ${quoted(codes)}`] : []),
+    ...(vagueCodes.length > 0 ? [`- code or type, after the message: ${quoted(vagueCodes)}`] : []),
     ...(codePrefixes.length > 0 ? [`- code or type that begins with: ${quoted(codePrefixes)}`] : []),
     ...(messages.length > 0
       ? [

@@ -76,6 +76,42 @@ describe('classify', () => {
     expect(classified(200, { error: { status: 'RESOURCE_EXHAUSTED' } }).class).toBe('rate_limited');
   });
 
+  it.each([
+    ['invalid_request_error', "Vector store with id ['vs_bogus'] not found."],
+    ['not_found_error', 'File not found: file_zzz'],
+    ['invalid_request_error', "Container with id 'cntr_x' not found."],
+    ['invalid_request_error', 'Container is expired.'],
+    ['invalid_request_error', 'No such File object: file-abc'],
+    ['invalid_request_error', "Previous response with id 'resp_1' not found."],
+    ['invalid_request_error', "Conversation with id 'conv_1' not found."],
+    [
+      'invalid_request_error',
+      "Item with id 'rs_1' not found. Items are not persisted when `store` is false.",
+    ],
+  ])('what a request names beside its model is its own matter: %s, %s', (type, message) => {
+    for (const status of [400, 404])
+      expect(classified(status, error({ type, code: null, message })).class).toBe('bad_request');
+    expect(classified(500, error({ message })).class).toBe('server_error');
+  });
+
+  it.each([
+    ['not_found_error', 'File Not Found'],
+    ['not_found_error', 'model: claude-none'],
+    ['invalid_request_error', 'The model `file-7b` does not exist or you do not have access to it.'],
+    ['not_found_error', 'The model `response` does not exist.'],
+    ['not_found_error', ''],
+  ])('a 404 that speaks of nothing else is the model: %s, %s', (type, message) => {
+    expect(classified(404, error({ type, message })).class).toBe('model_gone');
+  });
+
+  it('a code that only repeats the status counts behind the message', () => {
+    expect(classified(400, error({ type: 'not_found_error', message: 'prompt is too long' })).class).toBe(
+      'context_length',
+    );
+    expect(classified(200, error({ type: 'not_found_error' })).class).toBe('model_gone');
+    expect(classified(400, error({ type: 'not_found_error' })).class).toBe('model_gone');
+  });
+
   it('does not care for case or white space', () => {
     expect(classified(400, error({ code: ' Insufficient_Quota ' })).class).toBe('quota_exhausted');
     expect(classified(400, error({ message: 'PROMPT IS TOO LONG' })).class).toBe('context_length');
@@ -116,8 +152,8 @@ describe('classify', () => {
   });
 
   it('is quick on a hostile message', () => {
-    const message = 'input token count '.repeat(400_000);
-    expect(classified(400, error({ message })).class).toBe('bad_request');
+    for (const phrase of ['input token count ', 'file with id ', 'no such ', 'file not found: '])
+      expect(classified(400, error({ message: phrase.repeat(400_000) })).class).toBe('bad_request');
   });
 });
 
@@ -125,7 +161,11 @@ describe('ERROR_VOCABULARY', () => {
   it('has an entry for each class, in lower case, and no code or status twice', () => {
     expect(Object.keys(ERROR_VOCABULARY).sort()).toEqual([...ERROR_CLASSES].sort());
     const entries = Object.values(ERROR_VOCABULARY);
-    const codes = entries.flatMap(({ codes = [], codePrefixes = [] }) => [...codes, ...codePrefixes]);
+    const codes = entries.flatMap(({ codes = [], vagueCodes = [], codePrefixes = [] }) => [
+      ...codes,
+      ...vagueCodes,
+      ...codePrefixes,
+    ]);
     for (const code of codes) expect(code).toBe(code.toLowerCase());
     expect(new Set(codes).size).toBe(codes.length);
     const statuses = entries.flatMap(({ statuses = [] }) => statuses);

@@ -12,6 +12,9 @@ export interface Classification {
 
 const VOCABULARY = Object.entries(ERROR_VOCABULARY) as [ErrorClass, ErrorWords][];
 const BY_CODE = new Map(VOCABULARY.flatMap(([name, { codes }]) => (codes ?? []).map((code) => [code, name])));
+const BY_VAGUE_CODE = new Map(
+  VOCABULARY.flatMap(([name, { vagueCodes }]) => (vagueCodes ?? []).map((code) => [code, name])),
+);
 const BY_STATUS = new Map(
   VOCABULARY.flatMap(([name, { statuses }]) => (statuses ?? []).map((status) => [status, name])),
 );
@@ -49,8 +52,17 @@ function classOf(status: number, facts: ErrorFacts): ErrorClass {
   }
   const inside = status < 400;
   const meant = inside ? facts.statusCode : status;
-  if (meant === undefined) return byCanonicalStatus(facts.canonicalStatus) ?? 'server_error';
-  return byMessage(facts.message) ?? classOfStatus(meant);
+  if (meant === undefined)
+    return byVagueCode(facts) ?? byCanonicalStatus(facts.canonicalStatus) ?? 'server_error';
+  return byMessage(facts.message, meant) ?? byVagueCode(facts) ?? classOfStatus(meant);
+}
+
+function byVagueCode({ identifiers }: ErrorFacts): ErrorClass | undefined {
+  for (const identifier of identifiers) {
+    const known = BY_VAGUE_CODE.get(identifier);
+    if (known !== undefined) return known;
+  }
+  return undefined;
 }
 
 function byIdentifier(identifier: string): ErrorClass | undefined {
@@ -62,9 +74,11 @@ function byIdentifier(identifier: string): ErrorClass | undefined {
   return undefined;
 }
 
-function byMessage(message: string): ErrorClass | undefined {
+function byMessage(message: string, status: number): ErrorClass | undefined {
   if (message === '') return undefined;
   for (const [name, { messages }] of VOCABULARY) {
+    // What broke at the provider is not the client's, whatever is said of it.
+    if (name === 'bad_request' && status >= 500) continue;
     const holds = messages?.some((phrase) =>
       typeof phrase === 'string' ? message.includes(phrase) : phrase.test(message),
     );

@@ -4,6 +4,8 @@ import type { ErrorClass } from '../../contracts/error-class.js';
 export interface ErrorWords {
   /** Whole values of `code`, `type` and their relatives. */
   readonly codes?: readonly string[];
+  /** Values that only repeat the status: the message may say more. */
+  readonly vagueCodes?: readonly string[];
   /** Beginnings of such values. */
   readonly codePrefixes?: readonly string[];
   /** Phrases in the message: a text, or an expression that is linear on any input. */
@@ -106,10 +108,8 @@ export const ERROR_VOCABULARY: Readonly<Record<ErrorClass, ErrorWords>> = {
       'model_decommissioned',
       'model_not_exist',
       'invalid_model',
-      'not_found_error',
-      'resourcenotfoundexception',
-      'resource_not_found_error',
     ],
+    vagueCodes: ['not_found_error', 'resourcenotfoundexception', 'resource_not_found_error'],
     messages: ['model not exist'],
   },
   busy: {
@@ -134,7 +134,27 @@ export const ERROR_VOCABULARY: Readonly<Record<ErrorClass, ErrorWords>> = {
     codePrefixes: ['engine_overloaded'],
   },
   bad_request: {
-    // A prompt that a filter refused says nothing about the key, whatever status it comes with.
-    codes: ['content_filter', 'content_policy_violation', 'moderation_blocked', 'request_too_large'],
+    // A prompt that a filter refused says nothing about the key, whatever status it comes with; nor does what a request
+    // names beside its model say anything about the model.
+    codes: [
+      'content_filter',
+      'content_policy_violation',
+      'moderation_blocked',
+      'request_too_large',
+      'previous_response_not_found',
+      'conversation_not_found',
+      'file_not_found',
+      'vector_store_not_found',
+      'container_not_found',
+      'container_expired',
+      'item_not_found',
+    ],
+    // Trap: llama.cpp says "File Not Found" of a wrong path, so there must be a name with it.
+    messages: [
+      /^(?:the )?(?:file|vector store|container|(?:previous )?response|conversation|item|prompt|skill)s? with ids? .{1,300}(?:not found|does not exist|expired)/,
+      /^(?:file|vector store|container|(?:previous )?response|conversation|item|prompt|skill)s? not found: [^ ]/,
+      /^no such (?:file|vector ?store|container|response|conversation|item|prompt|skill)/,
+      /^container (?:is|has) expired/,
+    ],
   },
 };
