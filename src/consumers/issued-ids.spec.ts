@@ -11,6 +11,10 @@ const idsIn = (value: unknown, whole?: 'item'): string[] =>
   new AnswerIds(whole).feed(Buffer.from(JSON.stringify(value)));
 const consumer = (id: string): Consumer => ({ id }) as Consumer;
 const [red, blue] = [consumer('red'), consumer('blue')];
+const [A, B] = [
+  { upstream: 'a', key: null },
+  { upstream: 'b', key: 'second' },
+];
 
 function known(): IssuedIds {
   const issued = new IssuedIds();
@@ -28,7 +32,7 @@ function known(): IssuedIds {
       ],
     }),
     red,
-    'a',
+    A,
   );
   return issued;
 }
@@ -330,7 +334,7 @@ describe('IssuedIds', () => {
 
   it('refuses what lives at two upstreams at once', () => {
     const issued = known();
-    issued.learn(idsIn({ id: 'resp_2' }), red, 'b');
+    issued.learn(idsIn({ id: 'resp_2' }), red, B);
     expect(ask(issued, { previous_response_id: 'resp_2' })).toBe('b');
     expect(ask(issued, { previous_response_id: 'resp_2', tools: [{ type: 'x', container: 'cntr_1' }] })).toBe(
       'previous_response_not_found container',
@@ -339,7 +343,7 @@ describe('IssuedIds', () => {
 
   it('lets nobody take over an id that somebody else has', () => {
     const issued = known();
-    issued.learn(idsIn({ id: 'resp_1' }), blue, 'b');
+    issued.learn(idsIn({ id: 'resp_1' }), blue, B);
     expect(ask(issued, { previous_response_id: 'resp_1' })).toBe('a');
     expect(ask(issued, { previous_response_id: 'resp_1' }, blue)).toMatch(/not_found/);
   });
@@ -386,9 +390,9 @@ describe('IssuedIds', () => {
 
   it('forgets the least recently used beyond its limit', () => {
     const issued = new IssuedIds(3);
-    for (const id of ['1', '2', '3']) issued.learn(idsIn({ id }), red, 'a');
+    for (const id of ['1', '2', '3']) issued.learn(idsIn({ id }), red, A);
     expect(ask(issued, { previous_response_id: '1' })).toBe('a');
-    issued.learn(idsIn({ id: '4' }), red, 'a');
+    issued.learn(idsIn({ id: '4' }), red, A);
     expect(issued.size).toBe(3);
     expect(['1', '2', '3', '4'].map((id) => ask(issued, { previous_response_id: id }) === 'a')).toEqual([
       true,
@@ -396,5 +400,42 @@ describe('IssuedIds', () => {
       true,
       true,
     ]);
+  });
+
+  it('tells the key that was issued it, too', () => {
+    const issued = new IssuedIds();
+    issued.learn(['resp_1'], red, A);
+    issued.learn(['resp_2'], red, B);
+    const pinned = (id: string) => issued.pinnedUpstream(doc({ previous_response_id: id }), red, true);
+    expect(pinned('resp_1')).toMatchObject({ upstream: 'a', key: null });
+    expect(pinned('resp_2')).toMatchObject({ upstream: 'b', key: 'second' });
+  });
+
+  it.each([3, 2000])('lets nobody push out what others were issued: limit %i', (limit) => {
+    const issued = new IssuedIds(limit);
+    issued.learn(['resp_red'], red, A);
+    issued.learn(
+      Array.from({ length: limit * 2 }, (_, i) => `blue_${i}`),
+      blue,
+      B,
+    );
+    for (let i = 0; i < limit * 2; i++) issued.learn([`more_${i}`], blue, B);
+    expect(issued.size).toBeLessThanOrEqual(limit);
+    expect(ask(issued, { previous_response_id: 'resp_red' })).toBe('a');
+    expect(ask(issued, { previous_response_id: `more_${limit * 2 - 1}` }, blue)).toBe('b');
+    expect(ask(issued, { previous_response_id: 'blue_1' }, blue)).toMatch(/not_found/);
+  });
+
+  it('shares the room where it is wanted by many', () => {
+    const issued = new IssuedIds(100);
+    const all = Array.from({ length: 10 }, (_, i) => consumer(`c${i}`));
+    for (let i = 0; i < 50; i++) for (const one of all) issued.learn([`${one.id}-${i}`], one, A);
+    const kept = all.map(
+      (one) =>
+        Array.from({ length: 50 }, (_, i) =>
+          ask(issued, { previous_response_id: `${one.id}-${i}` }, one),
+        ).filter((found) => found === 'a').length,
+    );
+    for (const count of kept) expect(Math.abs(count - 10)).toBeLessThanOrEqual(1);
   });
 });

@@ -8,28 +8,36 @@ import { visitNamed } from './request-ids.js';
 
 /** Enough for a day of a busy team; what is older is asked for rarely, and is then not found. */
 const LIMIT = 50_000;
+/** Part of the limit. */
+const FORGOTTEN_AT_ONCE = 1 / 500;
 
-const UNREADABLE = 'a text in it holds an escape that JSON does not know, or a key a NUL';
+const UNREADABLE = 'a text in it holds an escape that JSON does not know, or a key a NUL or what is no UTF-8';
 
-interface Issue {
-  readonly consumer: string | null;
+/** Where an id came from. */
+export interface Issuer {
   readonly upstream: string;
+  /** Id of the key, where the provider has more than one: what one account knows another may not. */
+  readonly key: string | null;
 }
 
-export interface Pinned {
-  readonly upstream: string;
+interface Issue extends Issuer {
+  readonly consumer: string | null;
+}
+
+export interface Pinned extends Issuer {
   /** The answer where this caller cannot get there. */
   readonly notFound: () => GatewayError;
 }
 
 /**
  * Which ids that live at a provider were issued to whom: responses, conversations, files and containers. Behind a shared
- * key the provider itself would give them to everybody. Bounded, the least recently used are forgotten. Lives as long as
- * the service; keeps nothing but ids.
+ * key the provider itself would give them to everybody. Bounded: of who has most the least recently used are forgotten, so
+ * that nobody can push out what others were issued. Lives as long as the service; keeps nothing but ids.
  */
 export class IssuedIds {
-  /** Least recently used first. */
   readonly #issues = new Map<string, Issue>();
+  /** Consumer → its ids, least recently used first. */
+  readonly #held = new Map<string | null, Set<string>>();
 
   constructor(private readonly limit = LIMIT) {}
 
@@ -38,18 +46,16 @@ export class IssuedIds {
   }
 
   /** Notes ids that an answer of `/responses` made known. */
-  learn(ids: readonly string[], consumer: Consumer | null, upstream: string): void {
+  learn(ids: readonly string[], consumer: Consumer | null, issuer: Issuer): void {
+    if (ids.length === 0) return;
+    const owner = consumer?.id ?? null;
     for (const id of ids) {
-      const known = this.#issues.get(id);
       // An id that somebody else has stays theirs: no answer can take it over.
-      if (known !== undefined && known.consumer !== (consumer?.id ?? null)) continue;
-      this.#issues.delete(id);
-      this.#issues.set(id, { consumer: consumer?.id ?? null, upstream });
+      if ((this.#issues.get(id)?.consumer ?? owner) !== owner) continue;
+      this.#issues.set(id, { consumer: owner, upstream: issuer.upstream, key: issuer.key });
+      this.#used(id, owner);
     }
-    for (const oldest of this.#issues.keys()) {
-      if (this.#issues.size <= this.limit) break;
-      this.#issues.delete(oldest);
-    }
+    if (this.size > this.limit) this.#forget();
   }
 
   /**
@@ -84,11 +90,34 @@ export class IssuedIds {
       // What lives at two providers cannot be named in one request.
       if (found.pinned !== null && found.pinned.upstream !== issue.upstream)
         throw previousResponseNotFound(param);
-      found.pinned ??= { upstream: issue.upstream, notFound: () => previousResponseNotFound(param) };
-      this.#issues.delete(id);
-      this.#issues.set(id, issue);
+      const { upstream, key } = issue;
+      found.pinned ??= { upstream, key, notFound: () => previousResponseNotFound(param) };
+      this.#used(id, issue.consumer);
     });
     return found.pinned;
+  }
+
+  #used(id: string, owner: string | null): void {
+    let held = this.#held.get(owner);
+    if (held === undefined) this.#held.set(owner, (held = new Set()));
+    held.delete(id);
+    held.add(id);
+  }
+
+  /** Some at once: there may be thousands of consumers to look through. */
+  #forget(): void {
+    while (this.size > this.limit) {
+      const [owner, held] = [...this.#held].reduce((most, next) =>
+        next[1].size > most[1].size ? next : most,
+      );
+      let rest = Math.max(this.size - this.limit, Math.floor(this.limit * FORGOTTEN_AT_ONCE));
+      for (const id of held) {
+        if (rest-- <= 0) break;
+        held.delete(id);
+        this.#issues.delete(id);
+      }
+      if (held.size === 0) this.#held.delete(owner);
+    }
   }
 }
 

@@ -10,7 +10,10 @@ const RED = { id: 'red' } as Consumer;
 
 function known(): IssuedIds {
   const issued = new IssuedIds();
-  issued.learn(['resp_1', 'conv_1', 'msg_1', 'cfile_1', 'cntr_1', 'cntr_2', 'ci_1', 'x'], RED, 'a');
+  issued.learn(['resp_1', 'conv_1', 'msg_1', 'cfile_1', 'cntr_1', 'cntr_2', 'ci_1', 'x'], RED, {
+    upstream: 'a',
+    key: null,
+  });
   return issued;
 }
 function ask(body: unknown, closed = true): string {

@@ -25,6 +25,9 @@ const FREE_FORM: ReadonlySet<string> = new Set([
 /** Members that alone make no item. */
 const BARE: ReadonlySet<string> = new Set(['id', 'type', 'role', 'status']);
 
+/** Members that hold content as a text or a list: a number there is none. */
+const TEXTUAL: ReadonlySet<string> = new Set(['result', 'content', 'encrypted_content']);
+
 /** What a member holds: null, an empty text or list, or something. */
 type Content = typeof ABSENT | typeof EMPTY | typeof FILLED;
 const ABSENT = 0;
@@ -78,7 +81,8 @@ class ItemNotes {
     if (key === 'id' && value !== null) this.ids.push(value ?? null);
     if (key === 'type' && typeof value === 'string') this.#types.add(value);
     if (key === 'role' && typeof value === 'string') this.#role = true;
-    this.note(key, value === null ? ABSENT : value === '' ? EMPTY : FILLED);
+    const empty = value === '' || (value === undefined && TEXTUAL.has(key));
+    this.note(key, value === null ? ABSENT : empty ? EMPTY : FILLED);
   }
 
   note(key: string, content: Content): void {

@@ -48,6 +48,8 @@ export interface AttemptRecord {
 export interface Attempt {
   readonly exchange: Exchange;
   readonly upstream: UpstreamConfig;
+  /** Id of the key it uses; null where the provider has no `keys`. */
+  readonly key: string | null;
   /** 1 for the first attempt of the exchange. */
   readonly number: number;
   /** This attempt's own copy of the body; changes stay in this attempt. */

@@ -19,7 +19,8 @@ export class AttemptShaper {
     const { prefill } = target.candidate.upstream.config;
     if (exchange.relayed?.begun === true && prefill !== null)
       askForRest(body, exchange.relayed.text, prefill);
-    return new GatewayAttempt(exchange, target.candidate.upstream.config, number, body, probe);
+    const { candidate, key } = target;
+    return new GatewayAttempt(exchange, candidate.upstream.config, key?.id ?? null, number, body, probe);
   }
 
   /** Null where all stages were synchronous and are done. Throws, or its end rejects, with the answer for the client. */

@@ -13,6 +13,7 @@ export class GatewayAttempt implements Attempt {
   constructor(
     readonly exchange: Exchange,
     readonly upstream: UpstreamConfig,
+    readonly key: string | null,
     readonly number: number,
     readonly body: JsonDocument,
     readonly probe: boolean,

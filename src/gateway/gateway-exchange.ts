@@ -59,6 +59,8 @@ export class GatewayExchange implements Exchange {
   tooLong: TooLong | null = null;
   /** What ties it to who served its conversation before; null where the model has no affinity. */
   attachment: Attachment | null = null;
+  /** Id of the key that was issued what it names, at the only candidate it has; null = any. */
+  issuingKey: string | null = null;
   /** What the client has of a stream that another upstream may go on with; null = a break is final. */
   relayed: RelayedAnswer | null = null;
   /** What it waited for a slot, and the place it has; null where it never had to, or could not. */

@@ -24,7 +24,7 @@ import { printable } from '../common/text/mask.js';
 import { ConfigStore } from '../config/config.store.js';
 import type { RouteConfig } from '../config/access-config.js';
 import { WALL_CLOCK } from '../contracts/ports.js';
-import type { Operation } from '../contracts/operation.js';
+import { type Operation, OPERATIONS } from '../contracts/operation.js';
 import type { Caller } from '../consumers/caller.js';
 import { bearerToken } from '../consumers/credentials.js';
 import { isSameKey } from '../consumers/key-digest.js';
@@ -36,6 +36,7 @@ import type { Sight } from '../routing/sight.js';
 import { ConsumerDesk } from './consumer-desk.js';
 import type { GatewayExchange } from './gateway-exchange.js';
 
+const PATHS = OPERATIONS.map(({ path }) => path);
 const EXPLAIN = 'x-llm-proxy-explain';
 /** What decides the model, of which a reader that ignores case would see another one. */
 const MODEL = new CaseTwins(['model']);
@@ -134,7 +135,7 @@ export class Resolution {
   }
 
   #unknownPath({ destination }: Arrival): GatewayError | null {
-    return destination === null ? unknownPath() : null;
+    return destination === null ? unknownPath(PATHS) : null;
   }
 
   #wrongMethod({ destination, method, preflight }: Arrival): GatewayError | null {
@@ -202,7 +203,8 @@ export class Resolution {
     if (!this.consumers.closed || input.operation.body !== 'json') return;
     const faultAt = body.faultAt();
     if (faultAt >= 0) throw invalidJson(`at byte ${faultAt} it is no JSON`);
-    if (body.hasNulInKey()) throw invalidJson('a key in it holds a NUL, which ends it for some readers');
+    if (body.hasDoubtfulKey())
+      throw invalidJson('a key in it holds a NUL, or what is no UTF-8: some readers see another one');
     const twin = body.caseTwin(MODEL);
     if (twin !== undefined) throw miscasedKey(printable(twin), 'model');
   }
@@ -245,6 +247,7 @@ export class Resolution {
     if (pinned === null) return speaking;
     const only = speaking.only(({ upstream }) => upstream.id === pinned.upstream);
     if (only === null) throw pinned.notFound();
+    exchange.issuingKey = pinned.key;
     return only;
   }
 }

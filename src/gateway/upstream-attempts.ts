@@ -79,7 +79,7 @@ export class UpstreamAttempts {
     keys: UpstreamKeys,
   ): Promise<Ending | null> {
     const { errors } = candidate.upstream.config.provider;
-    const preferred = exchange.attachment?.keyAt(candidate) ?? null;
+    const preferred = exchange.issuingKey ?? exchange.attachment?.keyAt(candidate) ?? null;
     const walk = new KeyWalk(keys, errors?.serverError.retries ?? 0, preferred);
     for (let next = await this.#next(exchange, candidate, walk); next !== null;) {
       const { target } = next;

@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 /** All that the service says of itself in the head of an answer. */
 const EXPOSED = [
   'x-request-id',
+  'request-id',
   'x-upstream-request-id',
   'x-llm-proxy-model',
   'x-llm-proxy-upstream',

@@ -21,6 +21,7 @@ import { type ResolvedEndpoint, RouteTable } from './route-table.js';
 import { ServiceState } from './service-state.js';
 
 /** Nothing listens here: unknown paths never reach the framework's router with a text of the client. */
+const BEARER = /^bearer\s+\S/i;
 const NOWHERE = '/-';
 
 /**
@@ -131,10 +132,10 @@ export class EdgeService {
   }
 }
 
-/** Where the path does not tell. */
+/** Where the path does not tell. Another scheme than Bearer counts as no header. */
 function formOf(headers: IncomingHttpHeaders): ErrorForm {
   const anthropic =
     headers['anthropic-version'] !== undefined ||
-    (headers['x-api-key'] !== undefined && headers.authorization === undefined);
+    (headers['x-api-key'] !== undefined && !BEARER.test(headers.authorization ?? ''));
   return anthropic ? 'anthropic' : 'openai';
 }

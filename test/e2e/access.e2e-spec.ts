@@ -295,6 +295,10 @@ describe('errors', () => {
     const nowhere = { path: '/v1/nothing', headers: { 'x-api-key': 'k' } };
     expect(anthropic(await send(nowhere))).toEqual([404, 'not_found_error', 'unknown_path']);
     expect((await send({ path: '/v1/nothing', headers: { 'x-api-key': 'k', ...red } })).json['error']).toMatchObject({ type: 'invalid_request_error' });
+    for (const authorization of ['Basic eDp5', '', 'Bearer ']) {
+      const other = await send({ ...nowhere, headers: { ...nowhere.headers, authorization } });
+      expect(anthropic(other)).toEqual([404, 'not_found_error', 'unknown_path']);
+    }
     // Chat requests are OpenAI's, whatever the headers say.
     expect((await send({ path: '/v1/chat/completions', body: {}, headers: { 'x-api-key': keyOf('red') } })).json).not.toHaveProperty('request_id');
   }); // prettier-ignore
@@ -354,14 +358,16 @@ describe('consumers side by side', () => {
     expect(set.a.requests.length).toBe(before);
   });
 
-  it('learn the id of a stream from its first event', async () => {
+  it.each([
+    ['response.created', { response: { id: 'resp_1' } }],
+    ['response.in_progress', { response: { id: 'resp_1' } }],
+    ['response.output_item.added', { item: { id: 'i', container_id: 'resp_1' } }],
+    ['response.output_text.annotation.added', { annotation: { type: 'file_citation', file_id: 'resp_1' } }],
+  ])('learn an id of a stream from its first event: %s', async (type, content) => {
     const set = await closed([consumer('red')], { provider: { protocol: 'responses' } });
     set.a.next(async (_r, answer) => {
       await answer.sseHead();
-      await answer.write(
-        'event: response.created\n' +
-          event({ type: 'response.created', sequence_number: 0, response: { id: 'resp_1' } }),
-      );
+      await answer.write(`event: ${type}\n` + event({ type, sequence_number: 0, ...content }));
     });
     const stream = set.gateway.send({
       path: '/v1/responses',

@@ -377,6 +377,10 @@ describe('CORS', () => {
     expect(shown).toEqual(
       expect.arrayContaining([...ours, 'x-llm-proxy-trail', 'x-should-retry', 'retry-after']),
     );
+    const elsewhere = { path: '/v1/messages', body: {}, headers: { origin: 'https://app.example' } };
+    const anthropic = await gateway.send(elsewhere).end();
+    expect(anthropic.header('request-id')).toBe(anthropic.header('x-request-id'));
+    expect(anthropic.header('access-control-expose-headers')?.split(', ')).toContain('request-id');
     const bad = await chat({}, { headers: { origin: 'https://evil.example' } }).end();
     expect(bad.header('access-control-allow-origin')).toBeUndefined();
     const preflight = await gateway

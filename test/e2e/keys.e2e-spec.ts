@@ -20,6 +20,28 @@ describe('a pool of keys', () => {
     expect(keysAt(ordered.a)).toBe('xxx');
   });
 
+  it('goes on with the key that issued what a request names, as long as that can be used', async () => {
+    const set = await stage({ provider: pool('xy', { key_order: 'round_robin', protocol: ['responses'] }) });
+    let number = 0;
+    set.a.always((_request, answer) => answer.json(200, { id: `resp_${++number}`, output: [] }));
+    const ask = async (previous?: string): Promise<string> => {
+      const body = {
+        model: 'm',
+        input: 'x',
+        ...(previous === undefined ? {} : { previous_response_id: previous }),
+      };
+      const answer = await set.gateway.send({ path: '/v1/responses', body }).end();
+      expect(answer.status).toBe(200);
+      return keyOf(set.a.last);
+    };
+    const issuers = [await ask(), await ask()];
+    expect(issuers.toSorted()).toEqual(['x', 'y']);
+    for (const id of ['resp_1', 'resp_1', 'resp_2', 'resp_1', 'resp_2'])
+      expect(await ask(id)).toBe(issuers[id === 'resp_1' ? 0 : 1]);
+    set.a.next(refuse(429));
+    expect(await ask('resp_1')).toBe(issuers[1]);
+  });
+
   it('is tried as a whole before a weaker model', async () => {
     const set = await stage({ upstreams: 2, provider: (i) => (i === 0 ? pool('xyz') : {}) });
     set.a.always(refuse(429));

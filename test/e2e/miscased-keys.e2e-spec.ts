@@ -39,12 +39,25 @@ describe('a key of the body that is "model" but for case', () => {
     expect(set.a.last.text).toContain('"Model":"real-big"');
   });
 
-  it('is refused where a NUL ends it for some readers', async () => {
+  it.each([
+    ['a NUL, which ends it', String.raw`"model\u0000x"`],
+    ['half a surrogate pair', String.raw`"mod\ud800el"`],
+    ['half a surrogate pair behind another script', String.raw`"é\udc00"`],
+    ['bytes that are no UTF-8', '"mod\xffel"'],
+    ['bytes that are no UTF-8 beside an escape', String.raw`"m\u006fd` + '\xffel"'],
+  ])('is refused where some readers see another one: %s', async (_what, key) => {
     const set = await stage({ file: closed });
-    const body = String.raw`{"model":"m","messages":[],"model\u0000x":"real-big"}`;
+    const body = Buffer.from(`{"model":"m","messages":[],${key}:"real-big"}`, 'latin1');
     const answer = await set.chat({}, { body, headers: bearer('red') }).end();
     expect([answer.status, answer.json]).toMatchObject([400, { error: { code: 'invalid_json' } }]);
     expect(set.a.requests).toHaveLength(0);
+  });
+
+  it('passes in any script', async () => {
+    const set = await stage({ file: closed });
+    const body = String.raw`{"model":"m","messages":[],"ü€😀":1,"\ud83d\ude00é":2,"":3}`;
+    expect((await set.chat({}, { body, headers: bearer('red') }).end()).status).toBe(200);
+    expect(set.a.last.text).toContain(String.raw`"ü€😀":1,"\ud83d\ude00é":2,"":3`);
   });
 
   it('is refused in every form, whose readers differ in how they read names', async () => {

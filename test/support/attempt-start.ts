@@ -114,7 +114,7 @@ export function startAttempt(
   exchange.model = model;
   const final = body.fork();
   if (options.streamAsked !== undefined) final.set('stream', options.streamAsked);
-  const attempt = new GatewayAttempt(exchange, config, 1, final, false);
+  const attempt = new GatewayAttempt(exchange, config, null, 1, final, false);
   const clock = options.now === undefined ? monotonicClock : { now: options.now };
   const crashes: unknown[] = [];
   const dependencies = {

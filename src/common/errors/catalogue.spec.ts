@@ -9,7 +9,7 @@ const ALL: Record<string, GatewayError> = {
   invalidBodyCoding: catalogue.invalidBodyCoding('gzip'),
   missingModel: catalogue.missingModel(),
   unknownModel: catalogue.unknownModel('x'),
-  unknownPath: catalogue.unknownPath(),
+  unknownPath: catalogue.unknownPath(['/chat/completions']),
   unknownMethod: catalogue.unknownMethod(),
   wrongMethod: catalogue.wrongMethod('POST'),
   unsupportedMediaType: catalogue.unsupportedMediaType(),

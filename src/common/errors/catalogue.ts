@@ -56,12 +56,13 @@ export const noCandidates = (header: string, why: string): GatewayError =>
     param: header,
   });
 
-export const unknownPath = (): GatewayError =>
+/** `posted`: paths below `/v1`. */
+export const unknownPath = (posted: readonly string[]): GatewayError =>
   new GatewayError({
     status: 404,
     code: 'unknown_path',
     type: invalidRequest,
-    message: 'Unknown path. This service answers POST /v1/chat/completions and GET /v1/models.',
+    message: `Unknown path. This service answers GET /v1/models, and POST /v1 and one of ${posted.join(', ')}.`,
   });
 
 export const wrongMethod = (allow: string): GatewayError =>

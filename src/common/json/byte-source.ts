@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { SmallPieces } from '../bytes/small-pieces.js';
 import { BACKSLASH, QUOTE } from './json-bytes.js';
 
@@ -93,6 +94,16 @@ export class ByteSource {
       if (byte < 0x20 || byte > 0x7e || byte === BACKSLASH) return undefined;
     }
     return buffer.toString('latin1', first, last);
+  }
+
+  isUtf8(start: number, end: number): boolean {
+    const i = this.#locate(start);
+    const buffer = this.#buffers[i] as Buffer;
+    const base = this.#starts[i] as number;
+    let at = start - base;
+    const last = Math.min(end - base, buffer.length);
+    while (at < last && (buffer[at] as number) < 0x80) at++;
+    return at === end - base || isUtf8(this.slice(start, end));
   }
 
   /** Whether the bytes from `start` on are this text of ASCII only. */

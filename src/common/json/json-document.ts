@@ -68,9 +68,9 @@ export class JsonDocument extends JsonContainer {
     return this.index.faultAt();
   }
 
-  /** Whether a key holds a NUL, which ends it for readers with C's strings. */
-  hasNulInKey(): boolean {
-    return this.index.hasNulInKey();
+  /** Whether a key of the bytes holds what some readers drop, or end it at. */
+  hasDoubtfulKey(): boolean {
+    return this.index.hasDoubtfulKey();
   }
 
   /** The first key of the bytes, decoded, that one of the names differs from in case only. */

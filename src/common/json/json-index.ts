@@ -64,9 +64,15 @@ export class JsonIndex {
     return fault;
   }
 
-  /** Whether a key holds an escaped NUL. Unescaped ones are no JSON. */
-  hasNulInKey(): boolean {
-    for (const key of this.escapedKeys?.values() ?? []) if (key.includes('\0')) return true;
+  /**
+   * Whether a key holds what some readers drop or end it at: an escaped NUL (unescaped ones are no JSON), bytes that are no
+   * UTF-8, half a surrogate pair.
+   */
+  hasDoubtfulKey(): boolean {
+    for (const key of this.escapedKeys?.values() ?? [])
+      if (key.includes('\0') || !key.isWellFormed()) return true;
+    for (let at = 0; at < this.table.length; at += this.#stride)
+      if (!this.source.isUtf8(this.table[at] as number, this.table[at + 1] as number)) return true;
     return false;
   }
 

@@ -33,8 +33,8 @@ function parsed(value: unknown, key: string, path: readonly string[], found: See
 }
 
 /** How often it was in doubt, however the text is cut in two. */
-function doubts(json: string): number {
-  const bytes = Buffer.from(json);
+function doubts(json: string | Buffer): number {
+  const bytes = Buffer.from(json as Buffer);
   const places = Array.from({ length: Math.min(bytes.length, 100) + 1 }, (_, i) => i);
   const counts = [...places, 4096, 4097, 4100].map((place) => {
     let count = 0;
@@ -54,12 +54,17 @@ describe('JsonWalk', () => {
     ['an escape in a text', String.raw`{"type":"item\u{5f}reference"}`],
     ['an escaped NUL in a name', String.raw`{"id\u0000":1}`],
     ['a NUL in a name', '{"id\0x":1}'],
+    ['half a surrogate pair in a name', String.raw`{"i\ud800d":1}`],
+    ['bytes in a name that are no UTF-8', Buffer.from('{"a":{"i\xffd":1}}', 'latin1')],
   ])('is in doubt at %s', (_, json) => expect(doubts(json)).toBeGreaterThan(0));
 
   it.each([
     ['escapes of JSON', String.raw`{"\u0061\"\\\/\b\f\n\r\t":"\ud800"}`],
     ['a bare control character', '{"a":"\\"\n\t\u0001"}'],
     ['a long text that is cut in an escape', `{"a":"${'\\n'.repeat(3000)}","b":"x${'\\n'.repeat(3000)}"}`],
+    ['names of any script', '{"ü€😀":1,"\\ud83d\\ude00é":2}'],
+    ['bytes in a text that are no UTF-8', Buffer.from('{"a":"\xff"}', 'latin1')],
+    ['a long name that is cut in a letter', `{"${'ü'.repeat(3000)}":1,"x${'ü'.repeat(3000)}":2}`],
     ['texts in lists', '["a","b",["c"],{"d":"e"}]'],
   ])('is in none at %s', (_, json) => expect(doubts(json)).toBe(0));
 

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { CLOSE_ARRAY, CLOSE_OBJECT, COLON, COMMA, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './json-bytes.js';
 import { StringEnd } from './string-end.js';
 
@@ -8,6 +9,7 @@ const SPACE = 0x20;
 const TEXT_LIMIT_BYTES = 4096;
 // oxlint-disable-next-line no-control-regex
 const CONTROL = /[\u0000-\u001f]/g;
+const NOT_ASCII = /[^\0-\x7f]/;
 /** What is deeper is passed over; a request cannot be. */
 const DEPTH_LIMIT = 20_000;
 
@@ -20,7 +22,10 @@ export interface WalkVisitor<C> {
   open(kind: 'object' | 'array', key: string, inside: C): C;
   value(key: string, value: WalkValue, inside: C): void;
   close(inside: C): void;
-  /** A text has an escape that JSON does not know, or a name a NUL, which ends it for some: a reader may read another one. */
+  /**
+   * A reader may read another text: it has an escape that JSON does not know; or another name: it has a NUL, which ends it
+   * for some, or what is no UTF-8 or half a surrogate pair, which some drop.
+   */
   doubt?(inside: C): void;
 }
 
@@ -124,6 +129,8 @@ export class JsonWalk<C> {
     const text = decoded(this.#text);
     // A text that was cut may end inside of an escape.
     if (text === null && this.#text.length < TEXT_LIMIT_BYTES) this.#doubt();
+    if (this.#frames.at(-1)?.object === true && this.#expectsName && isDoubtful(this.#text, text))
+      this.#doubt();
     this.#end(text ?? this.#text);
     return quote + 1;
   }
@@ -132,7 +139,6 @@ export class JsonWalk<C> {
     const frame = this.#frames.at(-1);
     if (frame?.object === true && this.#expectsName) {
       frame.key = text;
-      if (text.includes('\0')) this.#doubt();
     } else this.#tell(text);
   }
 
@@ -145,6 +151,17 @@ export class JsonWalk<C> {
     const frame = this.#frames.at(-1);
     if (frame !== undefined) this.visitor.doubt?.(frame.inside);
   }
+}
+
+/** `raw` has one character for each byte; `text` is what its escapes make of it. */
+function isDoubtful(raw: string, text: string | null): boolean {
+  // One that was cut may end inside of a letter.
+  if (text === null || raw.length >= TEXT_LIMIT_BYTES) return false;
+  return (
+    text.includes('\0') ||
+    !text.isWellFormed() ||
+    (NOT_ASCII.test(raw) && !isUtf8(Buffer.from(raw, 'latin1')))
+  );
 }
 
 /** Null where it has an escape that JSON does not know. A bare control character is what everybody takes it for. */
