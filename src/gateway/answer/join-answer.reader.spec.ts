@@ -30,6 +30,22 @@ describe('JoinAnswerReader', () => {
     });
   });
 
+  it.each([
+    ['an error', '{"error":{"message":"overloaded","code":503}}'],
+    ['a page', '<html>502 Bad Gateway</html>\n\n'],
+    ['a whole answer', '{"choices":[{"index":0,"message":{"content":"x"}}]}'],
+  ])('fails what is called a stream and is %s', (_what, text) => {
+    const alone = read(text).failure;
+    expect(alone).toMatchObject({ result: 'net_err', reason: 'stream with lines that are no event' });
+    expect(read(event('{"content":"a"}'), text).failure).toEqual(alone);
+    expect(read(event('{"content":"a"}'), 'data: [DONE]\n\n', text).failure).toBeNull();
+  });
+
+  it('passes over comments and fields without data', () => {
+    const { failure } = read(': wait\n\nevent: ping\n\n', event('{"content":"a"}'), 'retry: 5\n\n');
+    expect(failure).toBeNull();
+  });
+
   it('fails an event of a million empty lines as any other that cannot be read', () => {
     const host = read(`${'data:\n'.repeat(1_000_000)}\n`);
     expect(host.failure?.reason).toBe('stream without an answer');

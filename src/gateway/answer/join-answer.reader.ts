@@ -1,5 +1,6 @@
 import { JsonDocument } from '../../common/json/json-document.js';
 import { CUT_IN_EVENT, isCut } from '../../common/sse/open-event.js';
+import { hasForeignLine } from '../../common/sse/foreign-line.js';
 import { SseDecoder } from '../../common/sse/sse-decoder.js';
 import { StreamLimitError } from '../../common/sse/stream-limit.js';
 import type { AttemptFailure } from '../../contracts/exchange.js';
@@ -54,16 +55,14 @@ export class JoinAnswerReader implements AnswerReader {
     try {
       this.#decoder.end((event) => {
         cut = !this.#joiner.done && isCut(event);
-        if (!cut) this.#joiner.push(event);
+        if (!cut) this.#push(event);
       });
     } catch (error) {
       this.#tooMuch(error);
       return;
     }
-    if (cut) {
-      this.#fail(CUT_IN_EVENT);
-      return;
-    }
+    if (cut) this.#fail(CUT_IN_EVENT);
+    if (this.#over) return;
     const told = this.#joiner.errorObject;
     if (told !== undefined && this.judge !== null) {
       this.judge.inside(told);
@@ -108,7 +107,13 @@ export class JoinAnswerReader implements AnswerReader {
       this.#awaited = false;
       this.host.tokenSeen();
     }
-    this.#joiner.push(event);
+    this.#push(event);
+  }
+
+  /** What a reader of streams would pass over may be the error that ended the answer, or the answer itself. */
+  #push(event: SseEvent): void {
+    if (!this.#joiner.done && hasForeignLine(event)) this.#fail('stream with lines that are no event');
+    else this.#joiner.push(event);
   }
 
   #tooMuch(error: unknown): void {
