@@ -22,6 +22,9 @@ import { bodyMask, headerMask, secretsOf } from './secret-mask.js';
 @Injectable()
 export class PipelineCompiler {
   readonly #targets = new Map<Operation, Map<PoolKey | null, Map<Candidate, CompiledTarget>>>();
+  /** Of all providers: two of them may be one, and tell each other's. */
+  readonly #mask: (text: string) => string;
+  readonly #maskBytes: (bytes: Buffer) => Buffer;
   #onRequest: readonly Stage<'onRequest'>[] | null | undefined;
   #onFailover: readonly Stage<'onFailover'>[] | null | undefined;
   #onFinish: readonly Stage<'onFinish'>[] | null | undefined;
@@ -32,7 +35,11 @@ export class PipelineCompiler {
     private readonly store: ConfigStore,
     private readonly classifiers: ErrorClassifiers,
     private readonly guard: PluginGuard,
-  ) {}
+  ) {
+    const secrets = [...new Set(store.current.providers.flatMap(secretsOf))];
+    this.#mask = headerMask(secrets);
+    this.#maskBytes = bodyMask(secrets);
+  }
 
   get onRequest(): readonly Stage<'onRequest'>[] | null {
     return (this.#onRequest ??= stages(this.explorer.interceptors, 'onRequest'));
@@ -64,7 +71,6 @@ export class PipelineCompiler {
     const { provider } = config;
     const asked: Target = { model, upstream: config, operation: operation.name };
     const here = this.explorer.interceptors.filter((one) => this.#applies(one, asked, requestId));
-    const secrets = secretsOf(provider);
     const secret = key === null ? provider.key : key.config.value;
     const auth = authHeader(secret, config, operation);
     const own = [['accept-encoding', 'identity'] as const, ...(auth === null ? [] : [auth])];
@@ -96,8 +102,8 @@ export class PipelineCompiler {
       trailStep:
         this.store.current.server.expose === 'none' ? null : `${trailStep(config.id, shownKey ?? null)}=`,
       classify: provider.errors === null ? null : this.classifiers.of(config),
-      mask: headerMask(secrets),
-      maskBytes: bodyMask(secrets),
+      mask: this.#mask,
+      maskBytes: this.#maskBytes,
     };
   }
 

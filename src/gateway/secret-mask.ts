@@ -32,7 +32,9 @@ function proxySecrets(authorization: string | null): string[] {
 
 /** Masks every copy of these secrets in a header value, which must stay in ASCII. */
 export function headerMask(secrets: readonly string[]): (text: string) => string {
+  const shortest = Math.min(...secrets.map(({ length }) => length));
   return (text) => {
+    if (text.length < shortest) return text;
     const holdsOne = secrets.some((secret) => text.includes(secret));
     return holdsOne ? maskIn(text, secrets).replaceAll('…', '...') : text;
   };

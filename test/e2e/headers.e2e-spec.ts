@@ -205,6 +205,15 @@ describe('our keys never reach a client', () => {
     expect(answer.header('content-length') ?? String(answer.size)).toBe(String(answer.size));
   });
 
+  it('are masked whichever provider tells them', async () => {
+    const { a, chat } = await stage({ upstreams: 2 });
+    const both = `${secretKey('a')} ${secretKey('b')}`;
+    a.always((_request, answer) => answer.json(400, { error: { message: both } }, { 'x-echo': both }));
+    const answer = await chat().end();
+    expect(answer.json).toEqual({ error: { message: 'sk-…0123 sk-…0123' } });
+    expect(answer.header('x-echo')).toBe('sk-...0123 sk-...0123');
+  });
+
   it('passes a 4xx as it is where no key stands in it', async () => {
     const { a, chat } = await stage();
     const body = '{ "error" : {"message":"caf\\u00e9 1.0 \ud83d\ude00"} }';
