@@ -217,8 +217,11 @@ describe('relaying a stream', () => {
     expect((await set.gateway.metrics()).sum('llm_proxy_requests_total', { result: 'net_err' })).toBe(1);
   });
 
-  it('a break after [DONE] adds no second end', async () => {
-    const set = await stage();
+  it.each([
+    ['as it comes', {}],
+    ['with think tags', { think_tags: 'split' }],
+  ])('a break after [DONE] is none: %s', async (_what, provider) => {
+    const set = await stage({ provider });
     const seen = gate();
     set.a.next(async (_r, answer) => {
       await answer.sseHead();
@@ -229,7 +232,27 @@ describe('relaying a stream', () => {
     const answer = await set.stream().saw('[DONE]');
     seen.open();
     await answer.end();
+    expect(answer.text.endsWith(DONE)).toBe(true);
     expect(answer.text.split('[DONE]')).toHaveLength(2);
+    const metrics = await set.gateway.metrics();
+    expect(metrics.sum('llm_proxy_requests_total', { upstream: 'a', result: 'ok' })).toBe(1);
+    expect(metrics.sum('llm_proxy_stream_interrupted_total')).toBe(0);
+  });
+
+  it('a break behind more than [DONE] is one', async () => {
+    const set = await stage();
+    const seen = gate();
+    set.a.next(async (_r, answer) => {
+      await answer.sseHead();
+      await answer.write(`${delta('x')}${DONE}data: {"choices":[]}`);
+      await seen.opened;
+      answer.destroy();
+    });
+    const answer = await set.stream().saw('"choices":[]}');
+    seen.open();
+    await answer.end();
+    expect(answer.text).toContain('upstream_stream_interrupted');
+    expect((await set.gateway.metrics()).sum('llm_proxy_requests_total', { result: 'net_err' })).toBe(1);
   });
 
   it('works for many streams at once', async () => {

@@ -104,6 +104,11 @@ export class StreamAnswerReader implements AnswerReader {
       this.host.fail(failure);
       return;
     }
+    // All of the answer was there; but of a coded one only its end says that it is sound.
+    if (!this.options.opaque && !this.options.decoded && this.#opening === null && this.#tail.done) {
+      this.end();
+      return;
+    }
     if (this.options.opaque) this.host.sink.cut(this.host.breakCause);
     else this.host.sink.endInterrupted(this.#interruption());
     this.host.interrupted(failure, this.options.opaque ? 'content' : this.#tail.phase());

@@ -1,4 +1,6 @@
+import { isDone } from '../../common/sse/done-event.js';
 import { EVENT_LIMIT_BYTES, SseDecoder } from '../../common/sse/sse-decoder.js';
+import type { SseEvent } from '../../common/sse/sse-event.js';
 import type { InterruptionPhase } from '../../observability/metrics/gateway.metrics.js';
 import { Brings, CONTENT, meaningOf } from './chunk-meaning.js';
 
@@ -9,7 +11,6 @@ const BEGINNINGS = ['content', 'reasoning_content', 'reasoning', 'tool_calls', '
 const COLON = 58;
 const QUOTE = 34;
 const OPEN_ARRAY = 91;
-const DONE = '[DONE]';
 
 /**
  * Remembers the end of what a piped stream said, so that a break can be told by what it broke into. Keeps two chunks,
@@ -26,16 +27,24 @@ export class StreamTail {
     this.#last = chunk;
   }
 
+  /** `[DONE]` was the last that came: all of the answer is there. */
+  get done(): boolean {
+    const events: SseEvent[] = [];
+    const decoder = this.#events((event) => events.push(event));
+    const last = events.at(-1);
+    return last !== undefined && decoder.idle && isDone(last);
+  }
+
   phase(): InterruptionPhase {
     let brings = 0;
-    const decoder = new SseDecoder(EVENT_LIMIT_BYTES, 'skip');
-    for (const chunk of [this.#previous, this.#last]) {
-      if (chunk === null) continue;
-      decoder.push(chunk, (event) => {
-        brings |= event.data === DONE ? Brings.finishReason : meaningOf(event);
-      });
-    }
+    this.#events((event) => (brings |= isDone(event) ? Brings.finishReason : meaningOf(event)));
     return phaseOf(brings, this.#begun);
+  }
+
+  #events(onEvent: (event: SseEvent) => void): SseDecoder {
+    const decoder = new SseDecoder(EVENT_LIMIT_BYTES, 'skip');
+    for (const chunk of [this.#previous, this.#last]) if (chunk !== null) decoder.push(chunk, onEvent);
+    return decoder;
   }
 }
 
