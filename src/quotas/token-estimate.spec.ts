@@ -15,8 +15,8 @@ describe('tokensToReserve', () => {
     ['{"max_tokens":2.5}', 3],
     ['{"max_tokens":-1}', 1000],
     ['{"max_tokens":"50"}', 1000],
-    ['{"max_tokens":1e999}', 2 ** 31],
-    ['{"max_tokens":1e300}', 2 ** 31],
+    ['{"max_tokens":1e999}', 1_000_000],
+    ['{"max_tokens":1e300}', 1_000_000],
     ['{"max_tokens":[1]}', 1000],
   ])('of %s is its bytes / 4 and %d', (text, answer) => {
     expect(tokensToReserve(document(text))).toBe(Math.ceil(Buffer.byteLength(text) / 4) + answer);

@@ -5,8 +5,8 @@ const BYTES_PER_TOKEN = 4;
 const DEFAULT_ANSWER_TOKENS = 1000;
 /** The names of that limit, the one that providers obey first. */
 const LIMIT_KEYS = ['max_completion_tokens', 'max_tokens', 'max_output_tokens'] as const;
-/** No answer is longer; keeps sums exact whatever a client writes. */
-const MAX_ANSWER_TOKENS = 2 ** 31;
+/** No model's answer is longer. Trap: with what a client makes up it could close a quota that others share. */
+const MAX_ANSWER_TOKENS = 1_000_000;
 
 /** Tokens of a text of which only the length is known. */
 export function tokensOfBytes(bytes: number): number {
