@@ -24,7 +24,7 @@ export function narrowed(plan: Plan, headers: Readonly<IncomingHttpHeaders>): Pl
   const providers = headers[PROVIDERS];
   if (providers !== undefined) {
     const ids = listOf(providers);
-    result = keep(result, PROVIDERS, 'hint', ({ upstream }) => ids.has(upstream.config.provider.id));
+    result = keep(result, PROVIDERS, 'hint', ({ upstream }) => isNamed(upstream.config.provider.id, ids));
   }
   const tags = headers[TAGS];
   if (tags !== undefined) {
@@ -62,6 +62,11 @@ function listOf(value: string | string[]): ReadonlySet<string> {
     .filter((id) => id !== '');
   if (ids.length === 0) throw noCandidates(PROVIDERS, 'must be a list of provider ids, such as a,b');
   return new Set(ids);
+}
+
+/** As it is, or as our own headers show it where a header cannot hold it as it is. */
+function isNamed(id: string, ids: ReadonlySet<string>): boolean {
+  return ids.has(id) || ids.has(encodeURIComponent(id.toWellFormed()));
 }
 
 /** `k=v`, several joined by commas: what selects labels, without its negative forms. */

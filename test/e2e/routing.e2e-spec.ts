@@ -172,6 +172,21 @@ describe('hints', () => {
     expect(metrics.sum('llm_proxy_rejected_total', { model: 'm', reason: 'no_candidates' })).toBe(1);
   });
 
+  it('name a provider as our own headers show it', async () => {
+    const ids = ['при вет', 'a,b', '50%'];
+    const set = await stage({
+      upstreams: 3,
+      provider: (i) => ({ id: ids[i] }),
+      upstream: (i) => ({ provider: ids[i] }),
+      server: { allow_hints: true },
+    });
+    for (const [i, name] of ['a', 'b', 'c'].entries()) {
+      const hint = { 'x-llm-proxy-providers': encodeURIComponent(ids[i] as string) };
+      const answer = await set.chat({}, hinted(hint)).end();
+      expect([answer.status, who(answer)]).toEqual([200, name]);
+    }
+  });
+
   it('are ignored, and never passed on, where they are not allowed', async () => {
     const set = await stage({ upstreams: 3, model: tiers });
     expect(who(await set.chat({}, hinted({ 'x-llm-proxy-tier': '2' })).end())).toBe('a');
