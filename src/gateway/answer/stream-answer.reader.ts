@@ -104,14 +104,20 @@ export class StreamAnswerReader implements AnswerReader {
       this.host.fail(failure);
       return;
     }
-    // All of the answer was there; but of a coded one only its end says that it is sound.
-    if (!this.options.opaque && !this.options.decoded && this.#opening === null && this.#tail.done) {
+    if (this.#isWhole) {
       this.end();
       return;
     }
     if (this.options.opaque) this.host.sink.cut(this.host.breakCause);
     else this.host.sink.endInterrupted(this.#interruption());
     this.host.interrupted(failure, this.options.opaque ? 'content' : this.#tail.phase());
+  }
+
+  /** All of the answer was there before it broke; but of a coded one only its end says that it is sound. */
+  get #isWhole(): boolean {
+    const { decoded, opaque } = this.options;
+    const ours = this.host.breakCause === 'own_error';
+    return !ours && !decoded && !opaque && this.#opening === null && this.#tail.done;
   }
 
   #tooMuch(error: unknown): void {
