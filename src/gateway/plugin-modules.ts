@@ -52,7 +52,9 @@ export function givenPlugins(given: readonly unknown[]): LoadedPlugins {
 
 /** The plugin whose code threw this first of all, as far as the stack tells. */
 export function throwerOf(error: Error, plugins: readonly LoadedPlugin[]): LoadedPlugin | undefined {
-  const frames = (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line));
+  const frames = String(error.stack)
+    .split('\n')
+    .filter((line) => /^\s+at /.test(line));
   for (const frame of frames) {
     const thrower = plugins.find(({ place }) => place !== null && frame.includes(place));
     if (thrower !== undefined) return thrower;

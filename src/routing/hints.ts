@@ -58,7 +58,7 @@ function tierOf(value: string | string[]): number {
 function listOf(value: string | string[]): ReadonlySet<string> {
   const ids = String(value)
     .split(',')
-    .map((id) => id.trim())
+    .flatMap((id) => [id.trim(), id.trim().replace(/%[0-9a-f]{2}/gi, (escape) => escape.toUpperCase())])
     .filter((id) => id !== '');
   if (ids.length === 0) throw noCandidates(PROVIDERS, 'must be a list of provider ids, such as a,b');
   return new Set(ids);

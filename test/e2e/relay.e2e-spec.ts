@@ -218,10 +218,11 @@ describe('relaying a stream', () => {
   });
 
   it.each([
-    ['as it comes', {}],
-    ['with think tags', { think_tags: 'split' }],
-  ])('a break after [DONE] is none: %s', async (_what, provider) => {
-    const set = await stage({ provider });
+    ['as it comes', {}, {}],
+    ['with think tags', { think_tags: 'split' }, {}],
+    ['where others would go on', {}, { on_interrupt: 'continue' }],
+  ])('a break after [DONE] is none: %s', async (_what, provider, model) => {
+    const set = await stage({ provider, model });
     const seen = gate();
     set.a.next(async (_r, answer) => {
       await answer.sseHead();

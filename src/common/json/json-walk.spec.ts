@@ -54,6 +54,7 @@ describe('JsonWalk', () => {
     ['an escape in a text', String.raw`{"type":"item\u{5f}reference"}`],
     ['an escaped NUL in a name', String.raw`{"id\u0000":1}`],
     ['a NUL in a name', '{"id\0x":1}'],
+    ['a name that is longer than is told', `{"${'x'.repeat(5000)}\\u0000":1}`],
     ['half a surrogate pair in a name', String.raw`{"i\ud800d":1}`],
     ['bytes in a name that are no UTF-8', Buffer.from('{"a":{"i\xffd":1}}', 'latin1')],
   ])('is in doubt at %s', (_, json) => expect(doubts(json)).toBeGreaterThan(0));
@@ -64,7 +65,6 @@ describe('JsonWalk', () => {
     ['a long text that is cut in an escape', `{"a":"${'\\n'.repeat(3000)}","b":"x${'\\n'.repeat(3000)}"}`],
     ['names of any script', '{"ü€😀":1,"\\ud83d\\ude00é":2}'],
     ['bytes in a text that are no UTF-8', Buffer.from('{"a":"\xff"}', 'latin1')],
-    ['a long name that is cut in a letter', `{"${'ü'.repeat(3000)}":1,"x${'ü'.repeat(3000)}":2}`],
     ['texts in lists', '["a","b",["c"],{"d":"e"}]'],
   ])('is in none at %s', (_, json) => expect(doubts(json)).toBe(0));
 

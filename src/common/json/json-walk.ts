@@ -155,8 +155,9 @@ export class JsonWalk<C> {
 
 /** `raw` has one character for each byte; `text` is what its escapes make of it. */
 function isDoubtful(raw: string, text: string | null): boolean {
-  // One that was cut may end inside of a letter.
-  if (text === null || raw.length >= TEXT_LIMIT_BYTES) return false;
+  // Nobody knows the rest of one that was cut.
+  if (raw.length >= TEXT_LIMIT_BYTES) return true;
+  if (text === null) return false;
   return (
     text.includes('\0') ||
     !text.isWellFormed() ||

@@ -13,6 +13,8 @@ describe('hasForeignLine', () => {
     'event: x\rnonsense\r\r',
     '\uFEFF{"id":"c"}',
     'databases\n\n',
+    '{"error":{}}\ndata: [DONE]\n\n',
+    `{"id":"${'x'.repeat(70_000)}"}`,
   ])('of %j: yes', (raw) => expect(isForeign(raw)).toBe(true));
 
   it.each([
@@ -28,5 +30,6 @@ describe('hasForeignLine', () => {
     'data\n\n',
     'data: x\nnonsense\n\n',
     `: ${'x'.repeat(70_000)}\n\n`,
+    `: ${'x'.repeat(65_530)}\nevent: x\n\n`,
   ])('of %j: no', (raw) => expect(isForeign(raw)).toBe(false));
 });

@@ -117,8 +117,11 @@ export class ContinuableReader implements AnswerReader {
     }
     for (const event of seam.late) answer.sent(event);
     if (answer.finished && this.host.breakCause !== 'own_error') {
-      this.host.sink.end(answer.doneSent ? last : [...last, DONE]);
-      this.host.interrupted(failure, answer.phase);
+      const { doneSent } = answer;
+      this.host.sink.end(doneSent ? last : [...last, DONE]);
+      // All of the answer was there before it broke.
+      if (doneSent) this.host.finish('ok');
+      else this.host.interrupted(failure, answer.phase);
     } else {
       this.host.sink.endInterrupted(Buffer.concat([...last, streamInterrupted(this.host.breakCause)]));
       this.host.interrupted(failure, answer.phase);

@@ -104,8 +104,13 @@ export class StreamAnswerReader implements AnswerReader {
       this.host.fail(failure);
       return;
     }
-    if (this.#isWhole) {
-      this.end();
+    if (this.#isWhole) this.end();
+    else this.#broken(failure);
+  }
+
+  #broken(failure: AttemptFailure): void {
+    if (!this.host.committed) {
+      this.host.fail(failure);
       return;
     }
     if (this.options.opaque) this.host.sink.cut(this.host.breakCause);
@@ -122,7 +127,7 @@ export class StreamAnswerReader implements AnswerReader {
 
   #tooMuch(error: unknown): void {
     if (!(error instanceof StreamLimitError)) throw error;
-    this.broken({ result: 'net_err', status: this.host.status, reason: error.reason });
+    this.#broken({ result: 'net_err', status: this.host.status, reason: error.reason });
   }
 
   /** What was held back is true text of the upstream; then an open event is closed, then comes the error event. */

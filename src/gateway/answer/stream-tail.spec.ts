@@ -36,3 +36,32 @@ describe('StreamTail', () => {
     expect(phaseOf([delta('a'), `data: ${'x'.repeat(17 * 1024 * 1024)}`])).toBe('content');
   });
 });
+
+describe('the end of a stream that broke', () => {
+  const done = (...chunks: string[]): boolean => {
+    const tail = new StreamTail();
+    for (const chunk of chunks) tail.saw(Buffer.from(chunk));
+    return tail.done;
+  };
+  const text = 'data: {"choices":[]}\n\n';
+
+  it.each([
+    [[text, 'data: [DONE]\n\n']],
+    [[`${text}data: [DONE]\n\n`]],
+    [[text, 'data: [DO', 'NE]\n\n'].slice(1)],
+    [[text, 'data: [DONE]\r\n\r\n\r\n']],
+    [[text, text, text, 'data: [DONE]\n\n: bye\n\n']],
+  ])('has its [DONE]: %j', (chunks) => expect(done(...chunks)).toBe(true));
+
+  it.each([
+    [[text]],
+    [[text, 'data: [DONE]']],
+    [[text, 'data: [DONE]\n\ndata: {"a"']],
+    [[text, 'data: [DONE]\n\n', text]],
+    [[text, ': ', 'data: [DONE]', '\n\n']],
+    [['data: {"x":\n', 'data: [DONE]\n', '\n']],
+    // Only what two chunks tell is known.
+    [[text, 'data: [DONE]\n\n', ': bye\n\n']],
+    [[]],
+  ])('has none: %j', (chunks) => expect(done(...chunks)).toBe(false));
+});

@@ -20,18 +20,22 @@ export class StreamTail {
   #previous: Buffer | null = null;
   #last: Buffer | null = null;
   #begun = false;
+  #forgot = false;
 
   saw(chunk: Buffer): void {
     if (!this.#begun) this.#begun = begins(chunk);
+    if (this.#previous !== null) this.#forgot = true;
     this.#previous = this.#last;
     this.#last = chunk;
   }
 
-  /** `[DONE]` was the last that came: all of the answer is there. */
+  /** `[DONE]` was the last data that came: all of the answer is there. */
   get done(): boolean {
     const events: SseEvent[] = [];
     const decoder = this.#events((event) => events.push(event));
-    const last = events.at(-1);
+    // Trap: what is kept may begin amid an event, whose rest only looks like one.
+    const known = this.#forgot ? events.slice(1) : events;
+    const last = known.findLast(({ payload }) => payload !== undefined);
     return last !== undefined && decoder.idle && isDone(last);
   }
 

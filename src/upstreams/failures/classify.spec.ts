@@ -96,6 +96,8 @@ describe('classify', () => {
 
   it.each([
     ['not_found_error', 'File Not Found'],
+    ['not_found_error', 'File not found: /models/llama.gguf'],
+    ['not_found_error', 'No such file or directory: /models/x'],
     ['not_found_error', 'model: claude-none'],
     ['invalid_request_error', 'The model `file-7b` does not exist or you do not have access to it.'],
     ['not_found_error', 'The model `response` does not exist.'],

@@ -152,8 +152,8 @@ export const ERROR_VOCABULARY: Readonly<Record<ErrorClass, ErrorWords>> = {
     // Trap: llama.cpp says "File Not Found" of a wrong path, so there must be a name with it.
     messages: [
       /^(?:the )?(?:file|vector store|container|(?:previous )?response|conversation|item|prompt|skill)s? with ids? .{1,300}(?:not found|does not exist|expired)/,
-      /^(?:file|vector store|container|(?:previous )?response|conversation|item|prompt|skill)s? not found: [^ ]/,
-      /^no such (?:file|vector ?store|container|response|conversation|item|prompt|skill)/,
+      /^(?:file|vector store|container|(?:previous )?response|conversation|item|prompt|skill)s? not found: [^ /]/,
+      /^no such (?:file(?! or directory)|vector ?store|container|response|conversation|item|prompt|skill)/,
       /^container (?:is|has) expired/,
     ],
   },
