@@ -129,17 +129,17 @@ export class JsonWalk<C> {
     const text = decoded(this.#text);
     // A text that was cut may end inside of an escape.
     if (text === null && this.#text.length < TEXT_LIMIT_BYTES) this.#doubt();
-    if (this.#frames.at(-1)?.object === true && this.#expectsName && isDoubtful(this.#text, text))
-      this.#doubt();
-    this.#end(text ?? this.#text);
+    this.#end(this.#text, text);
     return quote + 1;
   }
 
-  #end(text: string): void {
+  /** @param text null where nobody knows what its escapes make of it */
+  #end(raw: string, text: string | null): void {
     const frame = this.#frames.at(-1);
     if (frame?.object === true && this.#expectsName) {
-      frame.key = text;
-    } else this.#tell(text);
+      if (isDoubtful(raw, text)) this.#doubt();
+      frame.key = text ?? raw;
+    } else this.#tell(text ?? raw);
   }
 
   #tell(value: WalkValue): void {

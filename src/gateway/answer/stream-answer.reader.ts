@@ -100,11 +100,7 @@ export class StreamAnswerReader implements AnswerReader {
   }
 
   broken(failure: AttemptFailure): void {
-    if (!this.host.committed) {
-      this.host.fail(failure);
-      return;
-    }
-    if (this.#isWhole) this.end();
+    if (this.host.committed && this.#isWhole) this.end();
     else this.#broken(failure);
   }
 
