@@ -11,7 +11,8 @@ const LIMIT = 50_000;
 /** Part of the limit. */
 const FORGOTTEN_AT_ONCE = 1 / 500;
 
-const UNREADABLE = 'a text in it holds an escape that JSON does not know, or a key a NUL or what is no UTF-8';
+const UNREADABLE =
+  'a text in it holds an escape that JSON does not know, or a key a NUL, what is no UTF-8, or more than 4096 bytes';
 
 /** Where an id came from. */
 export interface Issuer {

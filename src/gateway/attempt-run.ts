@@ -133,6 +133,7 @@ export class AttemptRun implements AnswerListener, AnswerHost, TimerOwner {
         barrier: this.target.barrier,
         continuation: this.#continuation,
         operation: this.exchange.input.operation,
+        namesMore: this.exchange.namesMore(this.attempt.upstream),
         requestId: this.exchange.id,
         maskBytes: this.target.maskBytes,
         wallClockMs: this.dependencies.wallClockMs,

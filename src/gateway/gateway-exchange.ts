@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { JsonDocument } from '../common/json/json-document.js';
 import type { ModelForm } from '../common/multipart/model-form.js';
-import type { ModelConfig } from '../config/gateway-config.js';
+import type { ModelConfig, UpstreamConfig } from '../config/gateway-config.js';
 import type { RouteConfig } from '../config/access-config.js';
 import type { Caller } from '../consumers/caller.js';
 import type { RejectionReason } from '../observability/metrics/rejection-reason.js';
@@ -61,6 +61,8 @@ export class GatewayExchange implements Exchange {
   attachment: Attachment | null = null;
   /** Id of the key that was issued what it names, at the only candidate it has; null = any. */
   issuingKey: string | null = null;
+  /** It names what a provider issued: a response, a file, a container. */
+  namesIssued = false;
   /** What the client has of a stream that another upstream may go on with; null = a break is final. */
   relayed: RelayedAnswer | null = null;
   /** What it waited for a slot, and the place it has; null where it never had to, or could not. */
@@ -91,6 +93,16 @@ export class GatewayExchange implements Exchange {
 
   get route(): string {
     return this.input.route?.id ?? '';
+  }
+
+  /**
+   * Whether a provider that does not know something of this request may mean anything but the model: what was issued, what
+   * the client wrote behind the path, or a path that not each server of this kind has.
+   */
+  namesMore({ serves }: UpstreamConfig): boolean {
+    const { capability, generates } = this.input.operation;
+    if (this.namesIssued || this.query !== '' || !generates) return true;
+    return capability !== 'chat' && serves.includes('chat');
   }
 
   get query(): string {

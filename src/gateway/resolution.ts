@@ -248,6 +248,7 @@ export class Resolution {
     const only = speaking.only(({ upstream }) => upstream.id === pinned.upstream);
     if (only === null) throw pinned.notFound();
     exchange.issuingKey = pinned.key;
+    exchange.namesIssued = true;
     return only;
   }
 }

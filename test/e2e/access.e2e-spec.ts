@@ -27,11 +27,17 @@ describe('keys of consumers', () => {
       { 'x-goog-api-key': keyOf('red') },
     ];
     for (const headers of ways) {
-      const named = { 'openai-organization': 'org-1', 'openai-project': 'proj-1', 'openai-beta': 'x' };
+      const named = {
+        'openai-organization': 'org-1',
+        'openai-project': 'proj-1',
+        'x-goog-user-project': 'gcp-1',
+        'openai-beta': 'x',
+      };
       expect((await set.chat({}, { headers: { ...headers, ...named } }).end()).status).toBe(200);
       expect(set.a.last.header('authorization')).toContain('-a-');
       expect(set.a.last.headerNames).not.toContain('openai-organization');
       expect(set.a.last.headerNames).not.toContain('openai-project');
+      expect(set.a.last.headerNames).not.toContain('x-goog-user-project');
       expect(set.a.last.header('openai-beta')).toBe('x');
       expect(set.a.last.headerLines.flat().join()).not.toContain('consumer-red');
     }

@@ -56,6 +56,47 @@ describe('errors told apart', () => {
     expect([streak, failures(name), set.a.chats.length]).toEqual([0, 1, 1]);
   });
 
+  it('takes no key for the words that a client wrote', async () => {
+    const set = await alone({ keys: ['x', 'y'].map((id) => ({ id, value: secretKey(id) })) });
+    const message = "Invalid value: 'insufficient quota'. Supported values are: 'system' and 'user'.";
+    set.a.next(refuse(400, { message, type: 'invalid_request_error' }));
+    const refused = await set.chat({ messages: [{ role: 'insufficient quota', content: 'x' }] }).end();
+    expect([refused.status, refused.json['error']]).toMatchObject([400, { message }]);
+    expect((await set.chat().end()).status).toBe(200);
+    expect(keysAt(set.a)).toBe('xx');
+  });
+
+  it('takes no model for what a client wrote behind the path', async () => {
+    const set = await alone();
+    set.a.next(refuse(404, { code: '404', message: 'Resource not found' }));
+    const path = '/v1/chat/completions?api-version=1';
+    const body = { model: 'm', messages: [{ role: 'user', content: 'x' }] };
+    expect((await set.gateway.send({ path, body }).end()).status).toBe(404);
+    expect((await set.chat().end()).status).toBe(200);
+    set.a.next(refuse(404, { message: 'The model `real` does not exist.' }));
+    expect((await set.gateway.send({ path, body }).end()).status).toBe(503);
+    expect((await set.chat().end()).json['error']).toMatchObject({ code: 'all_upstreams_cooling' });
+  });
+
+  it.each([
+    ['/v1/messages/count_tokens', { protocol: ['chat-completions', 'messages'] }],
+    ['/v1/completions', { serves: ['chat', 'completions'] }],
+  ])('takes no model from chat for a path that the provider does not have: %s', async (path, upstream) => {
+    const upstreams = [{ id: 'a', provider: 'pa', model: 'real', ...upstream }];
+    const set = await alone({}, { file: () => ({ upstreams }) });
+    set.a.next(refuse(404, { message: 'Not Found' }));
+    const body = { model: 'm', messages: [{ role: 'user', content: 'x' }], prompt: 'x' };
+    expect((await set.gateway.send({ path, body }).end()).status).toBe(404);
+    expect((await set.chat().end()).status).toBe(200);
+  });
+
+  it('takes no key for a page that refuses what a request holds', async () => {
+    const set = await stage({ upstreams: 2, provider: pool('x') });
+    set.a.next((_r, answer) => answer.send(403, '<html>Blocked</html>', { 'content-type': 'text/html' }));
+    expect(answeredBy(await set.chat().end())).toBe('b');
+    expect(answeredBy(await set.chat().end())).toBe('a');
+  });
+
   it('keeps the label of the status', async () => {
     const set = await classified();
     set.a.next(refuse(404));

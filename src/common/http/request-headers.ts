@@ -34,7 +34,7 @@ export function passesToProvider(name: string): boolean {
 
 /** Which account of a provider a client means; not for consumers, who share ours. `name` in lower case. */
 export function isAccountHeader(name: string): boolean {
-  return name === 'openai-organization' || name === 'openai-project';
+  return name === 'openai-organization' || name === 'openai-project' || name === 'x-goog-user-project';
 }
 
 /** Names listed in a `Connection` header, in lower case; null where there is none beyond the usual. */

@@ -35,6 +35,8 @@ export interface ReaderOptions {
   /** What the client has of an answer that another upstream may go on with, and the stage that keeps it. */
   readonly continuation: { readonly answer: RelayedAnswer; readonly seam: SeamTransform } | null;
   readonly operation: Operation;
+  /** The request named more than a model that the provider may not know. */
+  readonly namesMore?: boolean;
   readonly requestId: string;
   readonly maskBytes: (bytes: Buffer) => Buffer;
   readonly wallClockMs: () => number;

@@ -7,7 +7,7 @@ import { retryAfterMs } from '../../common/http/retry-after.js';
 import type { Operation } from '../../contracts/operation.js';
 import type { ErrorClass, FailedAnswer } from '../../contracts/error-class.js';
 import type { AttemptFailure, AttemptResult } from '../../contracts/exchange.js';
-import type { Classification } from '../../upstreams/failures/classify.js';
+import type { Classification, Unclassified } from '../../upstreams/failures/classify.js';
 import { nothingMasked } from '../secret-mask.js';
 import type { AnswerHost } from './answer-reader.js';
 import type { PassableAnswer } from './passable-answer.js';
@@ -15,7 +15,7 @@ import type { PassableAnswer } from './passable-answer.js';
 /** More of a body is not looked at. */
 const TEXT_LIMIT = 64 * 1024;
 
-export type Classify = (answer: Omit<FailedAnswer, 'upstream'>) => Classification;
+export type Classify = (answer: Unclassified) => Classification;
 
 export interface ErrorBody {
   readonly body: Buffer;
@@ -31,6 +31,8 @@ export interface JudgeOptions {
   readonly operation: Operation;
   readonly requestId: string;
   readonly classify: Classify;
+  /** The request named more than a model that the provider may not know. */
+  readonly namesMore?: boolean;
   readonly maskBytes: (bytes: Buffer) => Buffer;
   readonly wallClockMs: () => number;
 }
@@ -82,7 +84,8 @@ export class ErrorJudge {
   #classified(status: number, body: Buffer): Classification {
     const text = body.toString('utf8', 0, Math.min(body.length, TEXT_LIMIT));
     const header = (name: string) => headerValue(this.host.headers, name);
-    return this.options.classify({ status, header, json: parsed(body), text });
+    const { namesMore = false } = this.options;
+    return this.options.classify({ status, header, json: parsed(body), text, namesMore });
   }
 
   #failure(

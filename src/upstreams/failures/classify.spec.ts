@@ -106,6 +106,100 @@ describe('classify', () => {
     expect(classified(404, error({ type, message })).class).toBe('model_gone');
   });
 
+  it.each([
+    [
+      "Invalid value: 'insufficient quota'. Supported values are: 'system' and 'user'.",
+      'invalid_request_error',
+    ],
+    ["Invalid value: 'it's insufficient quota'. Supported values are: 'system'.", null],
+    ['messages[0].role: unknown variant `insufficient balance`, expected one of `system`, `user`', null],
+    ["[{'type': 'literal_error', 'input': 'exceeded your current quota'}]", null],
+    ['Unknown tool insufficient quota', null],
+    ['Error while downloading https://example.org/credit balance is too low', null],
+    ['Error retrieving tool list from MCP server: insufficient quota', 'external_connector_error'],
+    ['The parameter "x" is bad. Insufficient quota', null],
+    ["Invalid value: 'model not exist'.", null],
+    ['“insufficient credit” is no role', null],
+  ])('what a client may have written takes no key and no model from the others: %s', (message, type) => {
+    for (const status of [400, 409, 413, 422, 424])
+      expect(classified(status, error({ type, message })).class).toBe('bad_request');
+    expect(classified(404, error({ type, message })).class).toBe('model_gone');
+    expect(classified(200, error({ code: 400, message })).class).toBe('bad_request');
+  });
+
+  it('what a server at fault quotes neither', () => {
+    expect(classified(500, error({ message: "cannot parse 'insufficient quota'" })).class).toBe(
+      'server_error',
+    );
+    expect(classified(500, error({ message: 'user has insufficient quota' })).class).toBe('quota_exhausted');
+  });
+
+  it.each([
+    'Insufficient Balance',
+    'Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing.',
+    "You've exceeded your current quota, please check your plan and billing details.",
+    'Error code: 400 - insufficient funds',
+    'error: insufficient quota: please recharge',
+    'Your account has insufficient credit. Invalid requests are not billed.',
+  ])('what a provider says itself counts with any status: %s', (message) => {
+    for (const status of [400, 402, 403, 404, 422, 429, 500])
+      expect(classified(status, error({ message })).class).toBe('quota_exhausted');
+  });
+
+  it.each([
+    'No endpoints found that support image input',
+    'No endpoints found that support tool use. Try disabling "search".',
+    'No allowed providers are available for the selected model.',
+    'This is a chat model and not supported in the v1/completions endpoint. Did you mean to use v1/chat/completions?',
+    "No response found with id 'resp_1'.",
+  ])('a 404 about what is asked of a model is not about the model: %s', (message) => {
+    expect(classified(404, error({ code: 404, message })).class).toBe('bad_request');
+  });
+
+  it('a 404 is the model only by its name where the request named more that may be missing', () => {
+    const at = (body: object) =>
+      classify({
+        status: 404,
+        json: body,
+        text: JSON.stringify(body),
+        header: () => undefined,
+        namesMore: true,
+      }).class;
+    expect(at({ detail: 'Not Found' })).toBe('bad_request');
+    expect(at(error({ code: '404', message: 'Resource not found' }))).toBe('bad_request');
+    expect(at(error({ type: 'not_found_error', message: 'no such thing' }))).toBe('bad_request');
+    expect(at(error({ message: 'The model `x` does not exist' }))).toBe('model_gone');
+    expect(at(error({ code: 'DeploymentNotFound' }))).toBe('model_gone');
+    expect(at(error({ type: 'not_found_error', message: 'model: claude-none' }))).toBe('model_gone');
+  });
+
+  it('a 403 is the key, but not where it is a page or speaks of a file', () => {
+    expect(classified(403, '<html><title>Blocked</title></html>').class).toBe('busy');
+    expect(classified(403, '\n <!DOCTYPE html>').class).toBe('busy');
+    expect(classified(401, '<html></html>').class).toBe('unauthorized');
+    expect(classified(403, 'Forbidden').class).toBe('unauthorized');
+    const type = 'permission_error';
+    const file = 'You do not have access to the file file_abc';
+    expect(classified(403, error({ type, message: file })).class).toBe('bad_request');
+    expect(classified(403, error({ type, message: 'no access' })).class).toBe('unauthorized');
+    expect(classified(400, error({ type })).class).toBe('unauthorized');
+  });
+
+  it.each(['failed_to_download_image', 'invalid_image', 'invalid_prompt', 'image_content_policy_violation'])(
+    'an error inside a 2xx about what the client sent is the client’s: %s',
+    (code) => {
+      expect(classified(200, { error: { code, message: 'no' } }).class).toBe('bad_request');
+    },
+  );
+
+  it('an error inside a 2xx that calls itself a bad request is one', () => {
+    expect(classified(200, { type: 'error', error: { type: 'invalid_request_error' } }).class).toBe(
+      'bad_request',
+    );
+    expect(classified(200, { error: { status: 'INVALID_ARGUMENT' } }).class).toBe('bad_request');
+    expect(classified(401, error({ type: 'invalid_request_error' })).class).toBe('unauthorized');
+  });
+
   it('a code that only repeats the status counts behind the message', () => {
     expect(classified(400, error({ type: 'not_found_error', message: 'prompt is too long' })).class).toBe(
       'context_length',
@@ -154,7 +248,17 @@ describe('classify', () => {
   });
 
   it('is quick on a hostile message', () => {
-    for (const phrase of ['input token count ', 'file with id ', 'no such ', 'file not found: '])
+    for (const phrase of [
+      'input token count ',
+      'file with id ',
+      'no such ',
+      'file not found: ',
+      "'a ",
+      "''",
+      '"',
+      'error: ',
+      ': ',
+    ])
       expect(classified(400, error({ message: phrase.repeat(400_000) })).class).toBe('bad_request');
   });
 });

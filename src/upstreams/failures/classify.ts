@@ -1,5 +1,6 @@
 import { ERROR_CLASSES, type ErrorClass, type FailedAnswer } from '../../contracts/error-class.js';
 import { errorFacts, type ErrorFacts } from './error-facts.js';
+import { ownWords } from './own-words.js';
 import { ERROR_VOCABULARY, type ErrorWords } from './error-vocabulary.js';
 
 export interface Classification {
@@ -15,17 +16,26 @@ const BY_CODE = new Map(VOCABULARY.flatMap(([name, { codes }]) => (codes ?? []).
 const BY_VAGUE_CODE = new Map(
   VOCABULARY.flatMap(([name, { vagueCodes }]) => (vagueCodes ?? []).map((code) => [code, name])),
 );
+/** Classes by whose words something rests for every client. */
+const RESTING: ReadonlySet<ErrorClass> = new Set(['quota_exhausted', 'model_gone']);
+const NAMES_MODEL = /\b(?:model|deployment|engine)/;
 const BY_STATUS = new Map(
   VOCABULARY.flatMap(([name, { statuses }]) => (statuses ?? []).map((status) => [status, name])),
 );
+
+/** What is known of an answer, and of what was asked. */
+export type Unclassified = Pick<FailedAnswer, 'status' | 'json' | 'text' | 'header'> & {
+  /** The request named more than a model that the provider may not know: a 404 has to say that it means the model. */
+  readonly namesMore?: boolean;
+};
 
 /**
  * The class of a failed answer: by code, then type, then message, then status. Of an error object inside a 2xx only what
  * it calls itself counts; where that says nothing, it is the provider's fault.
  */
-export function classify(answer: Pick<FailedAnswer, 'status' | 'json' | 'text' | 'header'>): Classification {
+export function classify(answer: Unclassified): Classification {
   const facts = errorFacts(answer);
-  const name = classOf(answer.status, facts);
+  const name = classOf(answer, facts);
   const { retryDelayMs, statusCode } = facts;
   return {
     class: name,
@@ -45,16 +55,24 @@ export function classOfStatus(status: number): ErrorClass {
   return status >= 400 && status <= 499 ? 'bad_request' : 'server_error';
 }
 
-function classOf(status: number, facts: ErrorFacts): ErrorClass {
+function classOf({ status, text, namesMore }: Unclassified, facts: ErrorFacts): ErrorClass {
   for (const identifier of facts.identifiers) {
     const known = byIdentifier(identifier);
     if (known !== undefined) return known;
   }
   const inside = status < 400;
   const meant = inside ? facts.statusCode : status;
-  if (meant === undefined)
-    return byVagueCode(facts) ?? byCanonicalStatus(facts.canonicalStatus) ?? 'server_error';
-  return byMessage(facts.message, meant) ?? byVagueCode(facts) ?? classOfStatus(meant);
+  if (meant === undefined) {
+    const named = byVagueCode(facts) ?? byCanonicalStatus(facts.canonicalStatus);
+    return named ?? (facts.identifiers.includes('invalid_request_error') ? 'bad_request' : 'server_error');
+  }
+  const said = byMessage(facts.message, meant);
+  if (said !== undefined) return said;
+  // A page, which no API sends: something before it refused what the request holds. It is not about the key.
+  if (meant === 403 && text.trimStart().startsWith('<')) return 'busy';
+  const name = byVagueCode(facts) ?? classOfStatus(meant);
+  if (name === 'model_gone' && namesMore === true && !NAMES_MODEL.test(facts.message)) return 'bad_request';
+  return name;
 }
 
 function byVagueCode({ identifiers }: ErrorFacts): ErrorClass | undefined {
@@ -76,11 +94,13 @@ function byIdentifier(identifier: string): ErrorClass | undefined {
 
 function byMessage(message: string, status: number): ErrorClass | undefined {
   if (message === '') return undefined;
+  const own = ownWords(message, status);
   for (const [name, { messages }] of VOCABULARY) {
     // What broke at the provider is not the client's, whatever is said of it.
     if (name === 'bad_request' && status >= 500) continue;
+    const words = RESTING.has(name) ? own : message;
     const holds = messages?.some((phrase) =>
-      typeof phrase === 'string' ? message.includes(phrase) : phrase.test(message),
+      typeof phrase === 'string' ? words.includes(phrase) : phrase.test(words),
     );
     if (holds === true) return name;
   }
@@ -91,5 +111,6 @@ function byMessage(message: string, status: number): ErrorClass | undefined {
 function byCanonicalStatus(status: string | undefined): ErrorClass | undefined {
   if (status === 'resource_exhausted') return 'rate_limited';
   if (status === 'not_found') return 'model_gone';
-  return status === undefined ? undefined : byIdentifier(status);
+  if (status === 'invalid_argument') return 'bad_request';
+  return status === undefined ? undefined : (byIdentifier(status) ?? BY_VAGUE_CODE.get(status));
 }
