@@ -5,7 +5,7 @@ import { rateLimitRestMs } from '../../common/http/rate-limit-rest.js';
 import { headerValue } from '../../common/http/response-headers.js';
 import { retryAfterMs } from '../../common/http/retry-after.js';
 import type { Operation } from '../../contracts/operation.js';
-import type { ErrorClass, FailedAnswer } from '../../contracts/error-class.js';
+import type { ErrorClass } from '../../contracts/error-class.js';
 import type { AttemptFailure, AttemptResult } from '../../contracts/exchange.js';
 import type { Classification, Unclassified } from '../../upstreams/failures/classify.js';
 import { nothingMasked } from '../secret-mask.js';

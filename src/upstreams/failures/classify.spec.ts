@@ -119,6 +119,8 @@ describe('classify', () => {
     ['Error retrieving tool list from MCP server: insufficient quota', 'external_connector_error'],
     ['The parameter "x" is bad. Insufficient quota', null],
     ["Invalid value: 'model not exist'.", null],
+    ['Bad thing. Unknown role insufficient quota', null],
+    ['Unknown tool foo. insufficient quota', null],
     ['“insufficient credit” is no role', null],
   ])('what a client may have written takes no key and no model from the others: %s', (message, type) => {
     for (const status of [400, 409, 413, 422, 424])
