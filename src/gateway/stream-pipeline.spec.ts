@@ -161,6 +161,37 @@ describe('StreamPipeline with transforms', () => {
     );
   });
 
+  it('loses no LF of a line end whose event is left out or held', () => {
+    const left: StreamTransform = { needles: ['x'], push: () => {}, flush: () => {}, whole: () => {} };
+    const late: StreamTransform = { ...left, flush: (next) => next(SseEvent.of('late')) };
+    const chunks = ['data: a\r\n\r', '\ndata: x\r\n\r', '\n', 'data: b\r\n\r\n'].map((text) =>
+      Buffer.from(text),
+    );
+    expect(run(new StreamPipeline([left], []), chunks).sent.toString()).toBe(
+      'data: a\r\n\r\n\ndata: b\r\n\r\n',
+    );
+    expect(run(new StreamPipeline([late], []), chunks.slice(0, 1)).sent.toString()).toBe(
+      'data: a\r\n\r\ndata: late\n\n',
+    );
+  });
+
+  it('says what closes an event before one of ours', () => {
+    const closing = (text: string, transforms: readonly StreamTransform[]): string => {
+      const pipeline = new StreamPipeline(transforms, []);
+      pipeline.push(Buffer.from(text));
+      return Buffer.concat([...pipeline.closing]).toString();
+    };
+    const sees = (needle: string): StreamTransform => {
+      return { needles: [needle], push: (event, next) => next(event), flush: () => {}, whole: () => {} };
+    };
+    for (const transforms of [[], [sees('absent')], [sees('a')]]) {
+      expect(closing('data: a\r\n\r\n', transforms)).toBe('');
+      expect(closing('data: a\r\n\r', transforms)).toBe('\n');
+      expect(closing('data: a\n\n', transforms)).toBe('');
+    }
+    expect(closing('data: a\r\n', [])).toBe('\n\n');
+  });
+
   it('does not cut up or copy a chunk that nobody asked for', () => {
     const transform = new Doubler(['needle']);
     const pipeline = new StreamPipeline([transform], []);

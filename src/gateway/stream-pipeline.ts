@@ -9,6 +9,8 @@ import { GuardedTransform } from './guarded-transform.js';
 import { OutputRun } from './output-run.js';
 
 const BLANK_LINE = Buffer.from('\n\n');
+const LINE_FEED = Buffer.from('\n');
+const CR = 13;
 const NOTHING: readonly Buffer[] = [];
 const ignore = (): void => {};
 
@@ -29,6 +31,10 @@ export class StreamPipeline {
   readonly #stages: ((event: SseEvent) => void)[];
   #entry: (event: SseEvent) => void;
   #unterminated = false;
+  /** What was sent ends in a CR, whose LF may be missing. Only kept up with transforms. */
+  #endsInCr = false;
+  /** The upstream says nothing more. */
+  #ending = false;
   /** The first ones, of plugins. */
   readonly #guarded: number;
   /** `[DONE]`, and what came behind it: waits until those have given away what they hold, for that may fail. */
@@ -85,9 +91,18 @@ export class StreamPipeline {
     return this.#transforms.length > 0;
   }
 
-  /** What was sent so far ends inside an event: a blank line (`\n\n`) closes it, whatever its line ends are. */
+  /** What was sent so far ends inside an event. */
   get midEvent(): boolean {
     return this.#transforms.length > 0 ? this.#unterminated : this.#sent.open;
+  }
+
+  /**
+   * What has to be sent before an event of ours. A blank line (`\n\n`) closes an open event, whatever its line ends are; an
+   * LF ends a line whose CR came alone: not each client takes a lone one for a line end.
+   */
+  get closing(): readonly Buffer[] {
+    if (this.midEvent) return [BLANK_LINE];
+    return (this.#transforms.length > 0 ? this.#endsInCr : this.#sent.endsInCr) ? [LINE_FEED] : NOTHING;
   }
 
   /**
@@ -104,6 +119,7 @@ export class StreamPipeline {
     const wanted = this.#transformsWant(chunk) || (this.#guarded > 0 && mayHoldDone(chunk));
     if (!wanted && this.#decoder.pass(chunk)) {
       this.#watchWhole(chunk);
+      this.#endsInCr = chunk[chunk.length - 1] === CR;
       return chunk;
     }
     this.#decoder.push(chunk, this.#entry);
@@ -117,6 +133,7 @@ export class StreamPipeline {
    */
   end(broken = false): readonly Buffer[] {
     if (!broken) this.#decoder.end(this.#entry);
+    this.#ending = true;
     if (this.#guarded > 0) this.#finish();
     for (let i = this.#guarded; i < this.#transforms.length; i++)
       this.#transforms[i]!.flush(this.#stages[i + 1]!);
@@ -195,7 +212,9 @@ export class StreamPipeline {
     if (this.#transforms.length > 0) {
       // Only the last event of an answer may lack its blank line; what a transform sends behind it must not join it.
       if (this.#unterminated) this.#output.add(BLANK_LINE);
+      else if (this.#ending && this.#endsInCr) this.#output.add(LINE_FEED);
       this.#unterminated = !endsEvent(event.raw) && !isBlank(event.raw);
+      this.#endsInCr = event.raw[event.raw.length - 1] === CR;
       this.#output.add(event.raw);
     }
     this.#observe(event);

@@ -63,18 +63,23 @@ describe('UsageObserver', () => {
     expect(seen(begun, ended)).toMatchObject({ tokens: { input: 25, output: 40 }, complete: true });
   });
 
-  it.each([null, 5, 'x', [], { prompt_tokens: '7', completion_tokens: -1 }, { prompt_tokens: null }])(
-    'does not believe a usage of %j, and forgets nothing for it',
-    (usage) => {
-      expect(seen({ usage }).tokens).toEqual({ input: 0, output: 0 });
-      expect(
-        seen({ usage: { prompt_tokens: 3, completion_tokens: 4 } }, { choices: [], usage }).tokens,
-      ).toEqual({
-        input: 3,
-        output: 4,
-      });
-    },
-  );
+  it.each([
+    null,
+    5,
+    'x',
+    [],
+    { prompt_tokens: '7', completion_tokens: -1 },
+    { prompt_tokens: null },
+    { prompt_tokens: 1e300, completion_tokens: 2 ** 53 },
+  ])('does not believe a usage of %j, and forgets nothing for it', (usage) => {
+    expect(seen({ usage }).tokens).toEqual({ input: 0, output: 0 });
+    expect(
+      seen({ usage: { prompt_tokens: 3, completion_tokens: 4 } }, { choices: [], usage }).tokens,
+    ).toEqual({
+      input: 3,
+      output: 4,
+    });
+  });
 
   it('is not misled by an answer that speaks of usage', () => {
     const observer = seen({

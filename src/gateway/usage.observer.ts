@@ -76,7 +76,7 @@ export class UsageObserver implements StreamObserver {
     this.#cached = cachedOf(usage) ?? this.#cached;
     for (const name of COUNTED) {
       const value = usage[name];
-      if (typeof value === 'number' && Number.isFinite(value) && value >= 0) this.#last.set(name, value);
+      if (isCount(value)) this.#last.set(name, value);
     }
   }
 
@@ -101,4 +101,9 @@ function cachedOf(usage: Usage): unknown {
     if (cached !== undefined && cached !== null) return cached;
   }
   return usage['cache_read_input_tokens'] ?? usage['prompt_cache_hit_tokens'];
+}
+
+/** Trap: a finite number may still be so large that two of them are none. */
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && value >= 0 && value <= Number.MAX_SAFE_INTEGER;
 }

@@ -16,7 +16,7 @@ export class SseEventTooLargeError extends StreamLimitError {
 /**
  * Cuts the bytes of one event stream into events. Owns the bytes of the event that is still open, lives as long as
  * the stream, and loses nothing: the `raw` of all events one after the other is the input. A blank line without an
- * event is an event without data; an LF that came apart from its CR leads the next event.
+ * event is an event without data, and so is an LF that came apart from its CR: whoever leaves out the next event must not take it along.
  */
 export class SseDecoder {
   readonly #framing = new SseFraming();
@@ -49,6 +49,10 @@ export class SseDecoder {
   /** @throws SseEventTooLargeError when the open event grows beyond the limit; the decoder is useless then. */
   push(chunk: Buffer, onEvent: (event: SseEvent) => void): void {
     let from = 0;
+    if (this.idle && this.#framing.takeLateLineFeed(chunk)) {
+      onEvent(new SseEvent(chunk.subarray(0, 1)));
+      from = 1;
+    }
     while (from < chunk.length) {
       const end = this.#framing.next(chunk, from);
       this.#keep(

@@ -20,6 +20,18 @@ export class SseFraming {
     return this.#open;
   }
 
+  /** What passed ends in the CR of an event that is over: an LF that comes now belongs to its line end. */
+  get endsInCr(): boolean {
+    return this.#afterCr && !this.#open;
+  }
+
+  /** Takes in the LF that came apart from its CR, where `chunk` begins with it. */
+  takeLateLineFeed(chunk: Buffer): boolean {
+    if (!this.endsInCr || chunk[0] !== LF) return false;
+    this.#afterCr = false;
+    return true;
+  }
+
   /** Index behind the next blank line at or after `from`, or -1: then the whole rest has been taken in. */
   next(chunk: Buffer, from: number): number {
     let at = from;

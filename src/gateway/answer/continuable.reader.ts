@@ -10,7 +10,6 @@ import type { StreamPipeline } from '../stream-pipeline.js';
 import type { AnswerHost, AnswerReader, CommitOptions } from './answer-reader.js';
 import { Brings, meaningOf } from './chunk-meaning.js';
 
-const BLANK_LINE = Buffer.from('\n\n');
 const SWITCHED = Buffer.from(': llm-proxy switched upstream\n\n');
 const DONE = Buffer.from('data: [DONE]\n\n');
 
@@ -106,12 +105,12 @@ export class ContinuableReader implements AnswerReader {
       return;
     }
     const { answer, seam } = this.options;
-    const { midEvent } = this.#pipeline;
+    const { closing } = this.#pipeline;
     const last = this.#flushed();
     if (answer.continuable && this.host.continuable && !seam.late.some(endsAnswer)) {
       // Trap: the client does not have it, and half a tag is no text yet. Who goes on says it anew, from what the client has.
       answer.withheld = last;
-      if (midEvent) this.host.sink.write(BLANK_LINE);
+      if (closing.length > 0) this.host.sink.write(closing);
       this.host.suspended(failure, answer.phase);
       return;
     }
@@ -156,7 +155,7 @@ export class ContinuableReader implements AnswerReader {
       this.options.answer.spoil();
       this.options.seam.late.length = 0;
     }
-    return this.#pipeline.midEvent ? [...held, BLANK_LINE] : [...held];
+    return [...held, ...this.#pipeline.closing];
   }
 
   #tooMuch(error: unknown): void {

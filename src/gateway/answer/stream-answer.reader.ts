@@ -9,8 +9,6 @@ import { StreamTail } from './stream-tail.js';
 import { beginsWithError } from './failure-watch.js';
 import { StreamForm } from './stream-form.js';
 
-const BLANK_LINE = Buffer.from('\n\n');
-
 export interface StreamAnswerOptions {
   readonly decoded: boolean;
   /** The body is coded and nobody must read it: bytes pass, nothing is looked at. */
@@ -132,7 +130,7 @@ export class StreamAnswerReader implements AnswerReader {
     const event = this.#form.interruption(this.host.breakCause);
     if (pipeline === null) return event;
     const held = flushed(pipeline);
-    return Buffer.concat([...held, ...(pipeline.midEvent ? [BLANK_LINE] : []), event]);
+    return Buffer.concat([...held, ...pipeline.closing, event]);
   }
 
   #commitOptions(): CommitOptions {
