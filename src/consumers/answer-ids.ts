@@ -20,6 +20,8 @@ type Place = 'outside' | 'response' | 'conversation' | 'output' | 'item' | 'part
 export class AnswerIds implements WalkVisitor<Place> {
   readonly #found: string[] = [];
   readonly #walk: JsonWalk<Place>;
+  /** Of the response itself, where it was seen: some servers let a client choose it. */
+  responseId: string | null = null;
 
   /** @param whole what the bytes are: a response, or one item of its output */
   constructor(private readonly whole: 'response' | 'item' = 'response') {
@@ -54,6 +56,7 @@ export class AnswerIds implements WalkVisitor<Place> {
     const isId = key === 'id' && (around === 'response' || around === 'conversation' || around === 'item');
     const isConversation = key === 'conversation' && around === 'response';
     const isPart = ISSUED.has(key) && (around === 'item' || around === 'parts');
+    if (isId && around === 'response') this.responseId = value;
     if (isId || isConversation || isPart) this.#found.push(value);
   }
 

@@ -36,7 +36,7 @@ export class IssuedIdsInterceptor implements ExchangeInterceptor {
     const issuer = { upstream: upstream.id, key };
     const learn = (bytes: Buffer | readonly Buffer[] | undefined, ids: AnswerIds) => {
       for (const part of bytes === undefined ? [] : [bytes].flat())
-        this.issued.learn(ids.feed(part), consumer, issuer);
+        this.issued.learn(ids.feed(part), consumer, issuer, ids.responseId);
     };
     // An answer that is too large to be held.
     let passing: AnswerIds | null = null;

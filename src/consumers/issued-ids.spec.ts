@@ -348,6 +348,25 @@ describe('IssuedIds', () => {
     expect(ask(issued, { previous_response_id: 'resp_1' }, blue)).toMatch(/not_found/);
   });
 
+  it('gives what the same issuer told to several to each of them, but not the id of a response', () => {
+    const issued = known();
+    const file = { input: [{ role: 'user', content: [{ type: 'input_file', file_id: 'file_1' }] }] };
+    const answer = (id: string) => ({ id, output: [{ results: [{ file_id: 'file_1' }] }] });
+    const green = consumer('green');
+    for (const [who, from] of [
+      [red, A],
+      [blue, A],
+      [green, B],
+    ] as const)
+      issued.learn(idsIn(answer(`resp_${who.id}`)), who, from, `resp_${who.id}`);
+    expect([ask(issued, file, red), ask(issued, file, blue)]).toEqual(['a', 'a']);
+    expect(ask(issued, file, green)).toMatch(/not_found/);
+    issued.learn(idsIn(answer('resp_red')), red, A, 'resp_red');
+    expect(ask(issued, file, blue)).toBe('a');
+    issued.learn(idsIn({ id: 'resp_1' }), blue, A, 'resp_1');
+    expect(ask(issued, { previous_response_id: 'resp_1' }, blue)).toMatch(/not_found/);
+  });
+
   it('learns nothing that an answer only repeats of its request, nor what a tool wrote', () => {
     const echoed = { file_id: 'x', container_id: 'x', id: 'x', conversation: 'x', file_ids: ['x'] };
     expect(

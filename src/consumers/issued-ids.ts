@@ -23,6 +23,8 @@ export interface Issuer {
 
 interface Issue extends Issuer {
   readonly consumer: string | null;
+  /** Whom the same issuer told of it as well: a file of a vector store, say. */
+  others: Set<string | null> | null;
 }
 
 export interface Pinned extends Issuer {
@@ -46,14 +48,26 @@ export class IssuedIds {
     return this.#issues.size;
   }
 
-  /** Notes ids that an answer of `/responses` made known. */
-  learn(ids: readonly string[], consumer: Consumer | null, issuer: Issuer): void {
+  /** Notes ids that an answer of `/responses` made known; `responseId` is its own, where it stands among them. */
+  learn(
+    ids: readonly string[],
+    consumer: Consumer | null,
+    issuer: Issuer,
+    responseId: string | null = null,
+  ): void {
     if (ids.length === 0) return;
     const owner = consumer?.id ?? null;
+    const { upstream, key } = issuer;
     for (const id of ids) {
-      // An id that somebody else has stays theirs: no answer can take it over.
-      if ((this.#issues.get(id)?.consumer ?? owner) !== owner) continue;
-      this.#issues.set(id, { consumer: owner, upstream: issuer.upstream, key: issuer.key });
+      const known = this.#issues.get(id);
+      const same = known?.upstream === upstream && known.key === key;
+      if (known !== undefined && known.consumer !== owner) {
+        // An id that somebody else has stays theirs: no answer can take it over. Trap: who may choose the id of a response
+        // could choose another's.
+        if (same && id !== responseId) (known.others ??= new Set()).add(owner);
+        continue;
+      }
+      this.#issues.set(id, { consumer: owner, upstream, key, others: same ? known.others : null });
       this.#used(id, owner);
     }
     if (this.size > this.limit) this.#forget();
@@ -86,8 +100,7 @@ export class IssuedIds {
         if (closed) throw previousResponseNotFound(param);
         return;
       }
-      if (closed && !seesAll && issue.consumer !== (consumer?.id ?? null))
-        throw previousResponseNotFound(param);
+      if (closed && !seesAll && !isFor(issue, consumer?.id ?? null)) throw previousResponseNotFound(param);
       // What lives at two providers cannot be named in one request.
       if (found.pinned !== null && found.pinned.upstream !== issue.upstream)
         throw previousResponseNotFound(param);
@@ -120,6 +133,10 @@ export class IssuedIds {
       if (held.size === 0) this.#held.delete(owner);
     }
   }
+}
+
+function isFor({ consumer, others }: Issue, asking: string | null): boolean {
+  return consumer === asking || others?.has(asking) === true;
 }
 
 /** A walk tells one character for each byte, except of what came as an escape. */
