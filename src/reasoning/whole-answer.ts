@@ -12,8 +12,10 @@ const REASONING = 'reasoning_content';
  */
 export function splitAnswer(answer: JsonDocument, strip: boolean): void {
   const choices = answer.array('choices');
-  if (choices !== undefined && choices.length > CHOICE_LIMIT)
-    throw new StreamLimitError(`the answer has more than ${CHOICE_LIMIT} choices`);
+  if (choices !== undefined && choices.length > CHOICE_LIMIT) {
+    const reason = `the answer has more than ${CHOICE_LIMIT} choices`;
+    throw new StreamLimitError(reason, reason, true);
+  }
   for (let i = 0; i < (choices?.length ?? 0); i++) {
     const message = choices?.object(i)?.object('message');
     if (message !== undefined) splitMessage(message, strip);

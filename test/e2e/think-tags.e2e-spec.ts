@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { chunk, completion, DONE, delta, event, finish, usage } from '../support/answers.js';
 import { TestGateway } from '../support/gateway.js';
-import { ScriptedUpstream } from '../support/scripted-upstream.js';
+import { type Script, ScriptedUpstream } from '../support/scripted-upstream.js';
 import { joinDeltas, parseSse } from '../support/sse-text.js';
 import { stage, type Stage, type StageOptions } from '../support/stage.js';
 import { waitFor } from '../support/wait-for.js';
@@ -64,6 +64,27 @@ describe('the choices of one answer', () => {
     const answer = await set.chat().end();
     expect([answer.status, answer.header('x-llm-proxy-upstream')]).toEqual([200, 'b']);
   });
+
+  const whole = JSON.stringify({
+    choices: Array.from({ length: 1025 }, () => ({ message: { content: 'a<b' } })),
+  });
+
+  it.each([
+    ['whole', false, (_request, answer) => answer.json(200, JSON.parse(whole))],
+    ['streamed', true, (_request, answer) => answer.sse([held.join(''), DONE])],
+    ['to be joined', false, (_request, answer) => answer.sse([held.join(''), DONE])],
+  ] as [string, boolean, Script][])(
+    'rest no upstream, which gave what it was asked for: %s',
+    async (_what, stream, script) => {
+      const set = await stage({ provider: { think_tags: 'split', backoff: 'PT1H' } });
+      set.a.next(script);
+      await set.chat({ stream, n: 1025 }).end();
+      set.a.next((_request, answer) => answer.json(200, completion('next')));
+      expect((await set.chat().end()).status).toBe(200);
+      const metrics = await set.gateway.metrics();
+      expect(metrics.sum('llm_proxy_upstream_fail_streak', { upstream: 'a' })).toBe(0);
+    },
+  );
 });
 
 describe('an answer that is nested too deeply to be read', () => {

@@ -7,6 +7,7 @@ import type { AttemptFailure } from '../../contracts/exchange.js';
 import type { RelayedAnswer } from '../continuation/relayed-answer.js';
 import type { SeamTransform } from '../continuation/seam.transform.js';
 import type { StreamPipeline } from '../stream-pipeline.js';
+import { limitFailure } from './limit-failure.js';
 import type { AnswerHost, AnswerReader, CommitOptions } from './answer-reader.js';
 import { Brings, meaningOf } from './chunk-meaning.js';
 
@@ -160,7 +161,7 @@ export class ContinuableReader implements AnswerReader {
 
   #tooMuch(error: unknown): void {
     if (!(error instanceof StreamLimitError)) throw error;
-    this.broken(this.#failure('net_err', error.reason));
+    this.broken(limitFailure(error, this.host.status));
   }
 
   #failure(result: '5xx' | 'net_err', reason: string): AttemptFailure {

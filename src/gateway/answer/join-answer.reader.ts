@@ -8,6 +8,7 @@ import type { SseEvent } from '../../common/sse/sse-event.js';
 import { CompletionJoiner } from '../joining/completion-joiner.js';
 import type { ErrorJudge } from './error-judge.js';
 import { MEANINGFUL, meaningOf } from './chunk-meaning.js';
+import { limitFailure } from './limit-failure.js';
 import type { AnswerHost, AnswerReader } from './answer-reader.js';
 
 const LIMIT_BYTES = 64 * 1024 * 1024;
@@ -118,12 +119,16 @@ export class JoinAnswerReader implements AnswerReader {
 
   #tooMuch(error: unknown): void {
     if (!(error instanceof StreamLimitError)) throw error;
-    this.#fail(error.reason);
+    this.#failed(limitFailure(error, this.host.status));
   }
 
   #fail(reason: string): void {
+    this.#failed({ result: 'net_err', status: this.host.status, reason });
+  }
+
+  #failed(failure: AttemptFailure): void {
     if (this.#over) return;
     this.#over = true;
-    this.host.fail({ result: 'net_err', status: this.host.status, reason });
+    this.host.fail(failure);
   }
 }

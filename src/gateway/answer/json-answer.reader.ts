@@ -7,6 +7,7 @@ import { isNothing } from '../../common/json/raw-value.js';
 import { StreamLimitError } from '../../common/sse/stream-limit.js';
 import type { AttemptFailure } from '../../contracts/exchange.js';
 import type { ErrorJudge } from './error-judge.js';
+import { limitFailure } from './limit-failure.js';
 import type { AnswerHost, AnswerReader } from './answer-reader.js';
 
 /** Up to here an answer is held until it is complete, so that a break can still fail over. */
@@ -130,7 +131,7 @@ export class JsonAnswerReader implements AnswerReader {
       this.host.whole(document);
     } catch (error) {
       if (!(error instanceof StreamLimitError)) throw error;
-      this.host.fail({ result: 'net_err', status: this.host.status, reason: error.reason });
+      this.host.fail(limitFailure(error, this.host.status));
       return;
     }
     const changed = this.host.transforming;

@@ -3,6 +3,7 @@ import { SseEvent } from '../../common/sse/sse-event.js';
 import { StreamLimitError } from '../../common/sse/stream-limit.js';
 import type { AttemptFailure } from '../../contracts/exchange.js';
 import type { StreamPipeline } from '../stream-pipeline.js';
+import { limitFailure } from './limit-failure.js';
 import type { AnswerHost, AnswerReader, CommitOptions } from './answer-reader.js';
 import { ErrorOpening } from './error-opening.js';
 import { StreamTail } from './stream-tail.js';
@@ -121,7 +122,7 @@ export class StreamAnswerReader implements AnswerReader {
 
   #tooMuch(error: unknown): void {
     if (!(error instanceof StreamLimitError)) throw error;
-    this.#broken({ result: 'net_err', status: this.host.status, reason: error.reason });
+    this.#broken(limitFailure(error, this.host.status));
   }
 
   /** What was held back is true text of the upstream; then an open event is closed, then comes the error event. */
