@@ -69,8 +69,8 @@ export interface AttemptFailure {
   /** A time was over, ours: the same may not be tried at once again. */
   readonly timedOut?: boolean;
   /**
-   * This side did not even ask, for want of a file descriptor or a port, or because a plugin took the time: no fault of the
-   * upstream, which does not rest.
+   * This side did not even ask, for want of a file descriptor or a port, or because a plugin took the time; or it cannot hold
+   * what the client asked for: no fault of the upstream, which does not rest.
    */
   readonly ours?: boolean;
   /** One line for the log, such as `returned 503` or `connection refused`. */
