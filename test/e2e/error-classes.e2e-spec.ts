@@ -90,6 +90,27 @@ describe('errors told apart', () => {
     expect((await set.chat().end()).status).toBe(200);
   });
 
+  it('takes no key for one that a client wrote behind the path', async () => {
+    const set = await alone({ keys: ['x', 'y'].map((id) => ({ id, value: secretKey(id) })) });
+    set.a.next(refuse(401));
+    const body = { model: 'm', messages: [{ role: 'user', content: 'x' }] };
+    await set.gateway.send({ path: '/v1/chat/completions?access_token=wrong', body }).end();
+    expect((await set.chat().end()).status).toBe(200);
+    expect((await told(set)).failures('unauthorized')).toBe(0);
+  });
+
+  it.each([401, 403, 404])(
+    'waits not long for the words of a %i: another upstream answers',
+    async (status) => {
+      const set = await classified({ request_timeout: 'PT5M', first_byte_timeout: 'PT5M' });
+      set.a.next(async (_r, answer) => {
+        await answer.head(status, { 'content-type': 'application/json' });
+        await answer.write('{"error":{"message":"');
+      });
+      expect(answeredBy(await set.chat().end())).toBe('b');
+    },
+  );
+
   it('takes no key for a page that refuses what a request holds', async () => {
     const set = await stage({ upstreams: 2, provider: pool('x') });
     set.a.next((_r, answer) => answer.send(403, '<html>Blocked</html>', { 'content-type': 'text/html' }));

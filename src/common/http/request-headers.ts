@@ -32,9 +32,17 @@ export function passesToProvider(name: string): boolean {
   return true;
 }
 
+const ACCOUNT_HEADERS: ReadonlySet<string> = new Set([
+  'openai-organization',
+  'openai-project',
+  'x-goog-user-project',
+  'ocp-apim-subscription-key',
+  'x-litellm-api-key',
+]);
+
 /** Which account of a provider a client means; not for consumers, who share ours. `name` in lower case. */
 export function isAccountHeader(name: string): boolean {
-  return name === 'openai-organization' || name === 'openai-project' || name === 'x-goog-user-project';
+  return ACCOUNT_HEADERS.has(name);
 }
 
 /** Names listed in a `Connection` header, in lower case; null where there is none beyond the usual. */

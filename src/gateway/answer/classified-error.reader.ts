@@ -8,6 +8,8 @@ const LIMIT_BYTES = 1024 * 1024;
 /** What cannot pass is read so far, and no longer, because a client is waiting for the next key or upstream. */
 const DRAIN_LIMIT_BYTES = 64 * 1024;
 const DRAIN_LIMIT_MS = 500;
+/** What could pass, but most likely will not, is waited for a little longer. */
+const DOUBTFUL_LIMIT_MS = 2000;
 
 /** Reads an answer with an error status so far that its class can be told, then leaves it to the judge. */
 export class ClassifiedErrorReader implements AnswerReader {
@@ -24,7 +26,8 @@ export class ClassifiedErrorReader implements AnswerReader {
     const { status } = host;
     const fails = status === 429 || status === 402 || status >= 500;
     this.#limitBytes = fails ? DRAIN_LIMIT_BYTES : LIMIT_BYTES;
-    if (fails) this.#timer = setTimeout(() => this.#finish(false), DRAIN_LIMIT_MS);
+    const limitMs = fails ? DRAIN_LIMIT_MS : DOUBTFUL_LIMIT_MS;
+    if (isKnownBy(status)) this.#timer = setTimeout(() => this.#finish(false), limitMs);
   }
 
   data(chunk: Buffer): boolean {
@@ -40,9 +43,7 @@ export class ClassifiedErrorReader implements AnswerReader {
 
   /** Half an error is enough to know whose fault it is, unless it is one that would have to be passed on whole. */
   broken(failure: AttemptFailure): void {
-    const { status } = this.host;
-    const known = status === 401 || status === 402 || status === 403 || status === 404 || status === 429;
-    if (known || status >= 500) this.#finish(false);
+    if (isKnownBy(this.host.status)) this.#finish(false);
     else if (!this.#over) this.host.fail(failure);
   }
 
@@ -58,4 +59,9 @@ export class ClassifiedErrorReader implements AnswerReader {
     this.stop();
     this.judge.judge({ body, complete, coding: this.coding });
   }
+}
+
+/** The status tells whose fault it is, nearly always. */
+function isKnownBy(status: number): boolean {
+  return (status >= 401 && status <= 404) || status === 429 || status >= 500;
 }

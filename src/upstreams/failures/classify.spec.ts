@@ -116,7 +116,7 @@ describe('classify', () => {
     ["[{'type': 'literal_error', 'input': 'exceeded your current quota'}]", null],
     ['Unknown tool insufficient quota', null],
     ['Error while downloading https://example.org/credit balance is too low', null],
-    ['Error retrieving tool list from MCP server: insufficient quota', 'external_connector_error'],
+    ['Error retrieving tool list from MCP server: insufficient quota', null],
     ['The parameter "x" is bad. Insufficient quota', null],
     ["Invalid value: 'model not exist'.", null],
     ['Bad thing. Unknown role insufficient quota', null],
@@ -129,11 +129,20 @@ describe('classify', () => {
     expect(classified(200, error({ code: 400, message })).class).toBe('bad_request');
   });
 
-  it('what a server at fault quotes neither', () => {
-    expect(classified(500, error({ message: "cannot parse 'insufficient quota'" })).class).toBe(
-      'server_error',
-    );
-    expect(classified(500, error({ message: 'user has insufficient quota' })).class).toBe('quota_exhausted');
+  it.each([
+    "cannot parse 'insufficient quota'",
+    "cannot decode b'insufficient quota'",
+    'Invalid tool_choice: insufficient quota',
+    `Failed to parse 'role' of 'insufficient quota ${'a'.repeat(9000)}'`,
+    'insufficient quota is not a valid model ID',
+    "insufficient quota is not of type 'string'",
+    'Duplicate id insufficient quota',
+    'Voice insufficient quota not available.',
+    'incorrect api key provided is not a valid model ID',
+    '{"detail":[{"input":"x","message":"Invalid value: insufficient quota"}]}',
+  ])('what a client may have written counts with a fault of the server neither: %s', (message) => {
+    expect(classified(500, error({ message })).class).toBe('server_error');
+    expect(classified(400, error({ message })).class).toBe('bad_request');
   });
 
   it.each([
@@ -143,6 +152,11 @@ describe('classify', () => {
     'Error code: 400 - insufficient funds',
     'error: insufficient quota: please recharge',
     'Your account has insufficient credit. Invalid requests are not billed.',
+    'user has insufficient quota',
+    'Provider error: Insufficient Balance',
+    '(402) Insufficient balance',
+    'litellm.BadRequestError: OpenAIException - Insufficient Balance',
+    'litellm.BadRequestError: AnthropicException - {"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the Anthropic API."}}',
   ])('what a provider says itself counts with any status: %s', (message) => {
     for (const status of [400, 402, 403, 404, 422, 429, 500])
       expect(classified(status, error({ message })).class).toBe('quota_exhausted');
@@ -156,6 +170,81 @@ describe('classify', () => {
     "No response found with id 'resp_1'.",
   ])('a 404 about what is asked of a model is not about the model: %s', (message) => {
     expect(classified(404, error({ code: 404, message })).class).toBe('bad_request');
+  });
+
+  it.each([
+    ['Incorrect API key provided: xai-***. You can obtain one elsewhere.', 'unauthorized'],
+    ['API key not valid. Please pass a valid API key.', 'unauthorized'],
+    ['This organization has been disabled.', 'unauthorized'],
+    ["You passed 9000 input tokens, but the model's context length is only 8192 tokens.", 'context_length'],
+    ['The prompt is longer than the maximum model length of 4096.', 'context_length'],
+    ['input length and `max_tokens` exceed context limit: 1 + 2 > 2', 'context_length'],
+    ['Content violates usage guidelines. Failed check: SAFETY', 'bad_request'],
+  ])('knows the words of a 400: %s', (message, name) => {
+    expect(classified(400, error({ message })).class).toBe(name);
+  });
+
+  it('a 402 about one request takes no key, one about the account does', () => {
+    const afford = (tokens: number) =>
+      `This request requires more credits, or fewer max_tokens. You requested up to 64000 tokens, but can only afford ${tokens}.`;
+    expect(classified(402, error({ code: 402, message: afford(30_104) })).class).toBe('busy');
+    expect(classified(402, error({ code: 402, message: afford(7) })).class).toBe('quota_exhausted');
+    expect(classified(402, error({ message: 'Prompt tokens limit exceeded: 2 > 1.' })).class).toBe('busy');
+  });
+
+  it('a 403 about what a request holds takes no key', () => {
+    const code = 'The caller does not have permission to execute the specified operation';
+    expect(classified(403, { code, error: 'Content violates usage guidelines. Failed check: X' }).class).toBe(
+      'bad_request',
+    );
+    expect(classified(403, 'error code: 1010').class).toBe('busy');
+    const cache = {
+      error: {
+        code: 403,
+        status: 'PERMISSION_DENIED',
+        message: 'CachedContent not found (or permission denied)',
+      },
+    };
+    expect([classified(403, cache).class, classified(403, [cache]).class]).toEqual([
+      'bad_request',
+      'bad_request',
+    ]);
+  });
+
+  it('a 404 about a path, or what a request wants of providers, takes no model', () => {
+    for (const message of [
+      'This model is only supported in v1/responses and not in v1/chat/completions.',
+      'No endpoints found that can handle the requested parameters.',
+      'All providers have been ignored.',
+    ])
+      expect(classified(404, error({ code: 404, message })).class).toBe('bad_request');
+    const policy = 'No endpoints found matching your data policy (Zero data retention).';
+    expect(classified(404, error({ code: 404, message: policy })).class).toBe('busy');
+    const aside = { code: 'model_not_found', param: 'tools[0].model' };
+    expect(classified(400, error(aside)).class).toBe('bad_request');
+    expect(classified(404, error({ ...aside, param: 'model' })).class).toBe('model_gone');
+  });
+
+  it('reads what a stream of responses tells within its response', () => {
+    const failed = (code: string) => ({
+      type: 'response.failed',
+      response: { status: 'failed', error: { code, message: 'no' } },
+    });
+    expect(classified(200, failed('rate_limit_exceeded')).class).toBe('rate_limited');
+    expect(classified(200, failed('insufficient_quota')).class).toBe('quota_exhausted');
+    expect(classified(200, failed('invalid_image_url')).class).toBe('bad_request');
+    expect(classified(200, failed('server_error')).class).toBe('server_error');
+  });
+
+  it('a key behind a `?` takes none of ours', () => {
+    const found = classify({
+      status: 401,
+      json: undefined,
+      text: 'no',
+      header: () => undefined,
+      namesMore: true,
+    });
+    expect(found.class).toBe('busy');
   });
 
   it('a 404 is the model only by its name where the request named more that may be missing', () => {
@@ -200,6 +289,8 @@ describe('classify', () => {
     );
     expect(classified(200, { error: { status: 'INVALID_ARGUMENT' } }).class).toBe('bad_request');
     expect(classified(401, error({ type: 'invalid_request_error' })).class).toBe('unauthorized');
+    const credit = { type: 'invalid_request_error', message: 'Your credit balance is too low to go on.' };
+    expect(classified(200, { error: credit }).class).toBe('quota_exhausted');
   });
 
   it('a code that only repeats the status counts behind the message', () => {

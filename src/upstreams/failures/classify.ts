@@ -1,6 +1,6 @@
 import { ERROR_CLASSES, type ErrorClass, type FailedAnswer } from '../../contracts/error-class.js';
 import { errorFacts, type ErrorFacts } from './error-facts.js';
-import { ownWords } from './own-words.js';
+import { asOwnWords, mayRepeatClient, withoutLabels } from './own-words.js';
 import { ERROR_VOCABULARY, type ErrorWords } from './error-vocabulary.js';
 
 export interface Classification {
@@ -16,8 +16,17 @@ const BY_CODE = new Map(VOCABULARY.flatMap(([name, { codes }]) => (codes ?? []).
 const BY_VAGUE_CODE = new Map(
   VOCABULARY.flatMap(([name, { vagueCodes }]) => (vagueCodes ?? []).map((code) => [code, name])),
 );
-/** Classes by whose words something rests for every client. */
-const RESTING: ReadonlySet<ErrorClass> = new Set(['quota_exhausted', 'model_gone']);
+/** Of the classes by whose words something rests for every client. */
+const OWN_WORDS: ReadonlyMap<ErrorClass, readonly RegExp[]> = new Map(
+  (['quota_exhausted', 'unauthorized', 'model_gone'] as const).map((name) => [
+    name,
+    (ERROR_VOCABULARY[name].messages ?? []).map(asOwnWords),
+  ]),
+);
+const BAD_REQUEST = 400;
+/** What firewalls and their services send, which no API does. */
+const PAGE = /^\s*(?:<|error code: 1\d{3}\s*$)/i;
+const ASIDE = /^(?:tools|tool_choice|input|messages|prompt)\b/;
 const NAMES_MODEL = /\b(?:model|deployment|engine)/;
 const BY_STATUS = new Map(
   VOCABULARY.flatMap(([name, { statuses }]) => (statuses ?? []).map((status) => [status, name])),
@@ -58,21 +67,27 @@ export function classOfStatus(status: number): ErrorClass {
 function classOf({ status, text, namesMore }: Unclassified, facts: ErrorFacts): ErrorClass {
   for (const identifier of facts.identifiers) {
     const known = byIdentifier(identifier);
+    // A model beside the one that was asked for: a tool's, say.
+    if (known === 'model_gone' && ASIDE.test(facts.param)) return 'bad_request';
     if (known !== undefined) return known;
   }
   const inside = status < 400;
   const meant = inside ? facts.statusCode : status;
   if (meant === undefined) {
     const named = byVagueCode(facts) ?? byCanonicalStatus(facts.canonicalStatus);
-    return named ?? (facts.identifiers.includes('invalid_request_error') ? 'bad_request' : 'server_error');
+    if (named !== undefined) return named;
+    if (!facts.identifiers.includes('invalid_request_error')) return 'server_error';
+    return byMessage(facts.message, BAD_REQUEST) ?? 'bad_request';
   }
   const said = byMessage(facts.message, meant);
   if (said !== undefined) return said;
-  // A page, which no API sends: something before it refused what the request holds. It is not about the key.
-  if (meant === 403 && text.trimStart().startsWith('<')) return 'busy';
+  // Something before the API refused what the request holds. It is not about the key.
+  if (meant === 403 && PAGE.test(text)) return 'busy';
   const name = byVagueCode(facts) ?? classOfStatus(meant);
-  if (name === 'model_gone' && namesMore === true && !NAMES_MODEL.test(facts.message)) return 'bad_request';
-  return name;
+  if (namesMore !== true) return name;
+  if (name === 'model_gone' && !NAMES_MODEL.test(facts.message)) return 'bad_request';
+  // What stands behind a `?` may be a key, and the wrong one.
+  return name === 'unauthorized' ? 'busy' : name;
 }
 
 function byVagueCode({ identifiers }: ErrorFacts): ErrorClass | undefined {
@@ -94,14 +109,17 @@ function byIdentifier(identifier: string): ErrorClass | undefined {
 
 function byMessage(message: string, status: number): ErrorClass | undefined {
   if (message === '') return undefined;
-  const own = ownWords(message, status);
+  const own = mayRepeatClient(status) ? withoutLabels(message) : null;
   for (const [name, { messages }] of VOCABULARY) {
     // What broke at the provider is not the client's, whatever is said of it.
     if (name === 'bad_request' && status >= 500) continue;
-    const words = RESTING.has(name) ? own : message;
-    const holds = messages?.some((phrase) =>
-      typeof phrase === 'string' ? words.includes(phrase) : phrase.test(words),
-    );
+    const strict = own === null ? undefined : OWN_WORDS.get(name);
+    const holds =
+      strict === undefined
+        ? messages?.some((phrase) =>
+            typeof phrase === 'string' ? message.includes(phrase) : phrase.test(message),
+          )
+        : strict.some((phrase) => phrase.test(own as string));
     if (holds === true) return name;
   }
   return undefined;

@@ -10,6 +10,8 @@ export interface ErrorFacts {
   readonly canonicalStatus: string | undefined;
   /** In lower case, cut where it is long. */
   readonly message: string;
+  /** Which part of the request it is about; '' where it does not say. */
+  readonly param: string;
   /** Google's `RetryInfo`, in ms. */
   readonly retryDelayMs: number | undefined;
 }
@@ -27,7 +29,8 @@ export function errorFacts({
 }: Pick<FailedAnswer, 'json' | 'text' | 'header'>): ErrorFacts {
   // Gemini's OpenAI endpoint wraps its error in a list.
   const root = members(Array.isArray(json) ? json[0] : json);
-  const error = members(root?.['error']) ?? root;
+  // A stream of `/responses` tells it within the response that failed.
+  const error = members(root?.['error']) ?? members(members(root?.['response'])?.['error']) ?? root;
   const details = error?.['details'];
   const metadata = members(error?.['metadata']);
   const code = error?.['code'] ?? root?.['code'];
@@ -46,6 +49,7 @@ export function errorFacts({
     identifiers: identifiers.flatMap(identifier),
     statusCode: statusOf(code),
     canonicalStatus: typeof canonical === 'string' ? identifier(canonical)[0] : undefined,
+    param: typeof error?.['param'] === 'string' ? error['param'] : '',
     message: messageOf(error, root, json === undefined ? text : ''),
     retryDelayMs: retryDelayMs(details),
   };

@@ -71,6 +71,9 @@ export const ERROR_VOCABULARY: Readonly<Record<ErrorClass, ErrorWords>> = {
       'maximum prompt length is',
       "longer than the model's context length",
       'greater than the context length',
+      "model's context length is only",
+      'longer than the maximum model length',
+      'exceed context limit',
     ],
   },
   rate_limited: {
@@ -97,6 +100,11 @@ export const ERROR_VOCABULARY: Readonly<Record<ErrorClass, ErrorWords>> = {
       'expiredtokenexception',
     ],
     vagueCodes: ['permission_error', 'permission_denied'],
+    messages: [
+      'incorrect api key provided',
+      /api key (?:not valid|expired)/,
+      'this organization has been disabled',
+    ],
   },
   model_gone: {
     statuses: [404],
@@ -114,6 +122,13 @@ export const ERROR_VOCABULARY: Readonly<Record<ErrorClass, ErrorWords>> = {
   busy: {
     statuses: [408, 425],
     codes: ['capacity_exceeded', 'modelnotreadyexception', 'modeltimeoutexception'],
+    // Of one request, which asks for more than is left: others go on. And of what the settings of an account or of a request leave.
+    messages: [
+      /requires more credits, or fewer max_tokens\b.{0,200}\bcan only afford \d{3}/s,
+      /^prompt tokens limit exceeded/,
+      /^no endpoints found matching your data policy/,
+      'prohibited due to a violation of provider terms of service',
+    ],
   },
   server_error: {
     // Not `server_error` and the like: they only repeat the status, and the message may say more.
@@ -153,6 +168,7 @@ export const ERROR_VOCABULARY: Readonly<Record<ErrorClass, ErrorWords>> = {
       'unsupported_image_media_type',
       'empty_image_file',
       'failed_to_download_image',
+      'external_connector_error',
       'invalid_value',
       'invalid_type',
       'unsupported_value',
@@ -177,7 +193,11 @@ export const ERROR_VOCABULARY: Readonly<Record<ErrorClass, ErrorWords>> = {
       /^container (?:is|has) expired/,
       /^no (?:file|vector store|container|response|conversation|item|prompt|skill)s? found with id/,
       /^(?:you do not|you don't|does not) have (?:access|permission)s? to (?:access |use |read )?(?:the |this )?(?:file|vector store|container|response|conversation|prompt|skill)\b/,
-      /^no endpoints found that support/,
+      /^no endpoints found that (?:support|can handle)/,
+      /^all providers have been ignored/,
+      /^content violates usage guidelines/,
+      /^cachedcontent not found/,
+      /supported in v1\/[^ ]{1,40} and not in v1\//,
       'no allowed providers are available',
       /not supported in the v1\/[^ ]{1,40} endpoint/,
     ],

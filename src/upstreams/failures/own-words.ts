@@ -1,43 +1,38 @@
 /** These speak of the caller or of the provider. */
 const NOT_THE_REQUEST: ReadonlySet<number> = new Set([401, 402, 403, 429]);
-/** What begins a quotation, and what ends one; an apostrophe does neither. */
-const QUOTATIONS = [
-  [/(?<![a-z0-9])'/, /'(?![a-z0-9])/g],
-  [/"/, /"/g],
-  [/`/, /`/g],
-  [/[\u2018\u201c\u00ab]/, /[\u2019\u201d\u00bb]/g],
-] as const;
-/** `Error code: 400 - `, `bad request: ` */
-const LABEL = /^(?:api )?(?:error|bad request|invalid request|request failed)(?: code)?[\s:]*\d{0,3}[\s:-]+/;
-/** Beyond it somebody else may be talking: a server of tools, an address, a list of what was sent. */
-const END = /[:;=<>{}[\]()/\\\n]|$/;
-/** Sentences that tell what a request held. */
-const TELLS_OF_REQUEST =
-  /\b(?:invalid|unknown|unsupported|unexpected|unrecogni[sz]ed|not (?:found|supported|allowed)|fail(?:ed|s)|could not|cannot|unable|tools?|functions?|roles?|param(?:eter)?s?|arguments?|fields?|variants?|tags?|names?|values?|urls?|files?)\b/;
+/** What servers and gateways put before a message: `Error code: 400 - `, `(402) `, `litellm.BadRequestError: OpenAIException - `. */
+const LABEL =
+  /^(?:\(?\d{3}\)?[\s:-]+|(?:(?:litellm\.)?\w{1,40}(?:error|exception)|(?:api |provider |upstream )?error(?: code)?|bad request|request failed)[\s:-]+)/;
+const LABELS = 4;
+/** A gateway tells a provider's error whole, as JSON within its own message. */
+const INNER_MESSAGE = /^b?'?\{.{0,200}?"message": ?"([^"]*)"/s;
+/** What may stand before the phrase, in any number. Nobody would call a role or a tool like that. */
+const BEFORE =
+  "(?:(?:your|you|you've|have|has|had|the|this|api|key|account|organization|project|workspace|team|user|is|with|of|due|to|because|sorry|currently|there) )*";
+/** What may stand behind it: an end, or words that go on with it. */
+const BEHIND = '(?:s\\b)?(?=$|[.,!;:"]|\\s?[-(]|\\s(?:to|for|on|in|at|or|and|left|remaining|please)\\b)';
 
-/**
- * What in an error message is surely the provider's own, in lower case as it came. Providers repeat in it what a client
- * wrote (a role, the name of a tool, an address, what a server of tools said), and a client could write "insufficient quota"
- * to have a key taken from everybody. Where the status speaks of the request itself, only sentences at its beginning
- * count that quote nothing and tell nothing of the request; of a server's fault what is not quoted.
- */
-export function ownWords(message: string, status: number): string {
-  if (NOT_THE_REQUEST.has(status)) return message;
-  let own = message;
-  for (const [begin, end] of QUOTATIONS) own = withoutQuoted(own, begin, end);
-  if (status >= 500) return own;
-  own = own.replace(LABEL, '');
-  const sentences = own.slice(0, own.search(END)).split(/[.!?](?:\s|$)/);
-  const doubtful = sentences.findIndex((sentence) => TELLS_OF_REQUEST.test(sentence));
-  return sentences.slice(0, doubtful < 0 ? sentences.length : doubtful).join('. ');
+/** The phrase, where it is what the message begins by saying. */
+export function asOwnWords(phrase: string | RegExp): RegExp {
+  const source = typeof phrase === 'string' ? phrase : phrase.source;
+  return new RegExp(`^${BEFORE}(?:${source})${BEHIND}`);
 }
 
-/** From the first that begins a quotation to the last that ends one: what is quoted may hold such marks as well. */
-function withoutQuoted(text: string, begin: RegExp, end: RegExp): string {
-  const from = text.search(begin);
-  if (from < 0) return text;
-  const last = [...text.slice(from + 1).matchAll(end)].at(-1);
-  return last === undefined
-    ? text.slice(0, from)
-    : `${text.slice(0, from)}\u0000${text.slice(from + last.index + 2)}`;
+/**
+ * Whether the words of a message may be a client's. Providers repeat what it wrote (a role, the name of a tool, an address,
+ * what a server of tools said), and a client could write "insufficient quota" to have a key taken from everybody.
+ */
+export function mayRepeatClient(status: number): boolean {
+  return !NOT_THE_REQUEST.has(status);
+}
+
+/** Without what stands before the message, in lower case as it came. */
+export function withoutLabels(message: string): string {
+  let rest = message;
+  for (let i = 0; i < LABELS; i++) {
+    const label = LABEL.exec(rest);
+    if (label === null) break;
+    rest = rest.slice(label[0].length);
+  }
+  return INNER_MESSAGE.exec(rest)?.[1] ?? rest;
 }
