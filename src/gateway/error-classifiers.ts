@@ -1,9 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { DiscoveryService, Reflector } from '@nestjs/core';
-import { refusePromise } from '../common/errors/plugin-mistake.js';
+import { PluginMistake, refusePromise } from '../common/errors/plugin-mistake.js';
 import type { UpstreamConfig } from '../config/gateway-config.js';
 import {
   ERROR_CLASSIFIER_METADATA,
+  type ErrorClass,
   type ErrorClassifier,
   type ErrorClassifierOptions,
 } from '../contracts/error-class.js';
@@ -42,17 +43,18 @@ export class ErrorClassifiers {
       const builtIn = classify(answer);
       for (const { id, classifier } of this.all) {
         const found = this.#ask(id, () => classifier.classify({ ...answer, upstream }));
-        if (isErrorClass(found)) return { ...builtIn, class: found };
+        if (found !== undefined) return { ...builtIn, class: found };
       }
       return builtIn;
     };
   }
 
-  #ask(id: string, run: () => unknown): unknown {
+  #ask(id: string, run: () => unknown): ErrorClass | undefined {
     try {
       const found = run();
       refusePromise(found, 'classify');
-      return found;
+      if (found === undefined || isErrorClass(found)) return found;
+      throw new PluginMistake('classify returned what is no class');
     } catch (error) {
       this.guard.note('', id, 'classify', error);
       return undefined;

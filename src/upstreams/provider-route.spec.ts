@@ -131,7 +131,9 @@ describe('a tunnel', () => {
     const server = await proxy((socket) => socket.write('HTTP/1.1 200 OK\r\n\r\nSSH-2.0-not-tls\r\n'));
     const { told } = open(server, { ...LIMITS, connectTimeoutMs: 5_000 });
     await waitFor(() => told.length > 0, 'an answer');
-    expect(told).toEqual(['TLS: ERR_SSL_WRONG_VERSION_NUMBER']);
+    expect(told).toEqual([
+      'TLS: what answers at this port does not speak TLS; should the url begin with http://?',
+    ]);
   });
 });
 

@@ -10,7 +10,10 @@ describe('describeTransportError', () => {
     ['ENOTFOUND', 'host name not found'],
     ['UND_ERR_HEADERS_OVERFLOW', 'response head too large'],
     ['HPE_INVALID_CHUNK_SIZE', 'malformed HTTP (HPE_INVALID_CHUNK_SIZE)'],
-    ['ERR_SSL_WRONG_VERSION_NUMBER', 'TLS: ERR_SSL_WRONG_VERSION_NUMBER'],
+    [
+      'ERR_SSL_WRONG_VERSION_NUMBER',
+      'TLS: what answers at this port does not speak TLS; should the url begin with http://?',
+    ],
     ['CERT_HAS_EXPIRED', 'TLS: certificate expired'],
     ['EWHATEVER', 'connection failed (EWHATEVER)'],
     [

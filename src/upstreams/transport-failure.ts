@@ -51,6 +51,8 @@ const REASONS: Readonly<Record<string, string>> = {
   CERT_NOT_YET_VALID: 'TLS: certificate not valid yet',
   CERT_REVOKED: 'TLS: certificate revoked',
   ERR_TLS_CERT_ALTNAME_INVALID: 'TLS: certificate is for another host',
+  ERR_SSL_WRONG_VERSION_NUMBER:
+    'TLS: what answers at this port does not speak TLS; should the url begin with http://?',
   ENAMETOOLONG: 'host name not valid',
 };
 

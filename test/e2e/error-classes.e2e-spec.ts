@@ -500,10 +500,11 @@ describe('a classifier of a plugin', () => {
     set.a.next(refuse(401));
     expect(answeredBy(await set.chat().end())).toBe('b');
     expect((await told(set)).failures('busy')).toBe(1);
-    expect(
-      (await set.gateway.metrics()).sum('llm_proxy_plugin_errors_total', { plugin: 'bad', hook: 'classify' }),
-    ).toBe(1);
+    const metrics = await set.gateway.metrics();
+    for (const plugin of ['bad', 'nonsense'])
+      expect(metrics.sum('llm_proxy_plugin_errors_total', { plugin, hook: 'classify' })).toBe(1);
     expect(JSON.stringify(set.gateway.lines)).not.toContain('SECRET-TEXT');
+    expect(JSON.stringify(set.gateway.lines)).toContain('classify returned what is no class');
   });
 
   it('has an id of its own', async () => {
