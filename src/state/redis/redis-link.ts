@@ -15,6 +15,8 @@ export interface LinkListener {
   /** See {@link StoreListener.lost}. */
   lost(reason: string, unseenMs: number): void;
   message(channel: string, text: string): void;
+  /** An answer came, but nobody waited for it any more. */
+  late?(): void;
 }
 
 /** What this link is for: known once it is known how the keys are named. */
@@ -158,8 +160,12 @@ export class RedisLink {
         (reply) => {
           // Not before: a Redis that takes connections and then refuses is not asked the faster for that.
           if (vital && performance.now() - this.#readyAt > STEADY_MS) this.#retries = 0;
-          if (answered()) resolve(reply);
-          else late?.(reply);
+          if (answered()) {
+            resolve(reply);
+            return;
+          }
+          this.listener.late?.();
+          late?.(reply);
         },
         (error: unknown) => {
           const inTime = answered();

@@ -48,6 +48,9 @@ class KeyList {
   }
 }
 
+/** A slow Redis is told no more often. */
+const TELL_LATE_MS = 60_000;
+
 /** {@link SharedStore} on Redis or Valkey: each method is one script, so that no decision is ever made in two steps. */
 export class RedisStore implements SharedStore {
   readonly replica = randomBytes(6).toString('hex');
@@ -59,6 +62,7 @@ export class RedisStore implements SharedStore {
   /** Of the Redis in which this replica was last enrolled; '' = never. */
   #epoch = '';
   readonly #warned = new Set<string>();
+  #toldLateAt = -Infinity;
 
   /** Others that knew an earlier Redis speak before a newcomer gets anything of this one. */
   static newcomerMs(timeoutMs: number): number {
@@ -76,6 +80,7 @@ export class RedisStore implements SharedStore {
     this.#link = new RedisLink(options, names, {
       connected: () => this.#listener?.connected(),
       lost: (reason, unseenMs) => this.#listener?.lost(reason, unseenMs),
+      late: () => this.#late(),
       message: (_channel, text) => {
         const event = eventOf(text, this.replica);
         if (event !== null) this.#listener?.happened(event);
@@ -331,6 +336,15 @@ export class RedisStore implements SharedStore {
       this.#warned.add(trouble);
       this.#listener?.warned?.(trouble);
     }
+  }
+
+  /** Trap: it is not away then, so nothing else would tell why what has a limit counts as busy. */
+  #late(): void {
+    const now = performance.now();
+    if (now - this.#toldLateAt < TELL_LATE_MS) return;
+    this.#toldLateAt = now;
+    const trouble = `it answers later than state.timeout (${this.options.timeoutMs} ms): what has a limit counts as busy meanwhile`;
+    this.#listener?.warned?.(trouble);
   }
 
   /** Its memory was lost without a break of the connection, or somebody wiped it. */
