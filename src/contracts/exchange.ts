@@ -28,7 +28,7 @@ export interface Exchange {
   readonly body: JsonDocument;
   /** Aborted when the client has gone or the service gives up on the exchange. */
   readonly signal: AbortSignal;
-  /** What was tried so far, in order. */
+  /** What was tried by now, in order: frozen, and another list once there is more to tell. */
   readonly attempts: readonly AttemptRecord[];
   /** A place for an interceptor's own notes; key them with a symbol of your own. */
   readonly notes: Map<symbol, unknown>;

@@ -25,7 +25,7 @@ export function answerHeaders(
   exchange: GatewayExchange,
   clock: Clock,
 ): string[] {
-  const { attachment, attempts } = exchange;
+  const { attachment, records } = exchange;
   const { kind, contentLength, contentType } = options;
   const ownLength = kind === 'sse' || contentLength !== undefined;
   const headers = relayedHeaders(own, {
@@ -42,7 +42,7 @@ export function answerHeaders(
   const { trailStep } = target;
   if (trailStep !== null) {
     pushQueueMs(headers, exchange, clock);
-    const before = trailOf(attempts);
+    const before = trailOf(records);
     const step = `${trailStep}${status}`;
     headers.push('x-llm-proxy-attempts', String(number));
     headers.push('x-llm-proxy-trail', before === '' ? step : `${before},${step}`);

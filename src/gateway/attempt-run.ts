@@ -258,11 +258,7 @@ export class AttemptRun implements AnswerListener, AnswerHost, TimerOwner {
       const { status, body, options } = passable;
       this.#end({
         ...outcome,
-        held: {
-          status,
-          headers: this.#answerHeaders(options),
-          body,
-        },
+        held: { status, headers: this.#answerHeaders(options), body },
       });
     }
   }
@@ -369,10 +365,14 @@ export class AttemptRun implements AnswerListener, AnswerHost, TimerOwner {
     this.#timers.stop();
     this.exchange.onGivenUp = null;
     this.sink.onDrain = null;
-    this.#reader?.stop?.();
-    this.#usage.settle(this.target.series);
-    this.attempt.quota?.end(this.#call?.sent === true, outcome.result, this.#usage);
-    if (this.exchange.consumer !== null) this.dependencies.onUsage(this.exchange, this.#usage.tokens);
+    try {
+      this.#reader?.stop?.();
+      this.#usage.settle(this.target.series);
+      this.attempt.quota?.end(this.#call?.sent === true, outcome.result, this.#usage);
+      if (this.exchange.consumer !== null) this.dependencies.onUsage(this.exchange, this.#usage.tokens);
+    } catch (error) {
+      this.dependencies.onCrash(this.exchange, error);
+    }
     this.#call?.abort();
     this.#settle();
   }

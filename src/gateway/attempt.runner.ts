@@ -61,7 +61,7 @@ export class AttemptRunner {
   ): Promise<AttemptOutcome> {
     const startedAt = this.clock.now();
     try {
-      const attempt = this.shaper.make(exchange, target, exchange.attempts.length + 1);
+      const attempt = this.shaper.make(exchange, target, exchange.records.length + 1);
       attempt.quota = quota;
       const shaping = this.shaper.shape(attempt, target);
       // Nearly always: nothing of this side waits for the answer then but whoever called.

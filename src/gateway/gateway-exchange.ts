@@ -15,6 +15,8 @@ import type { Waiter } from '../upstreams/concurrency/waiter.js';
 
 import type { TooLong } from './too-long.js';
 
+const NO_ATTEMPTS: readonly AttemptRecord[] = Object.freeze([]);
+
 /** Why an exchange is given up from outside. */
 export type GivenUp = 'client_gone' | 'shutting_down' | 'slot_lost';
 
@@ -40,7 +42,8 @@ export interface ExchangeInput {
 
 /** The engine's side of an {@link Exchange}: what changes while it runs. Made by the HTTP layer, finished by the gateway. */
 export class GatewayExchange implements Exchange {
-  readonly attempts: AttemptRecord[] = [];
+  /** What was tried so far; the gateway's own list. */
+  readonly records: AttemptRecord[] = [];
   /** What it spends of its consumer's quotas; null where there are none. */
   spending: Spending | null = null;
   /** Its place among the running exchanges; theirs to set. */
@@ -68,6 +71,7 @@ export class GatewayExchange implements Exchange {
   /** What it waited for a slot, and the place it has; null where it never had to, or could not. */
   waiter: Waiter | null = null;
   #model: ModelConfig | null = null;
+  #attempts: readonly AttemptRecord[] = NO_ATTEMPTS;
   #notes: Map<symbol, unknown> | null = null;
   #controller: AbortController | null = null;
   #givenUp: GivenUp | null = null;
@@ -134,6 +138,13 @@ export class GatewayExchange implements Exchange {
   /** Whether it is known who is asked for; one addressed directly has no name. */
   get routed(): boolean {
     return this.#model !== null;
+  }
+
+  /** Trap: errors, headers and the log are made of the records. So plugins see a frozen copy, made when one asks. */
+  get attempts(): readonly AttemptRecord[] {
+    if (this.#attempts.length !== this.records.length)
+      this.#attempts = Object.freeze(this.records.map((record) => Object.freeze(record)));
+    return this.#attempts;
   }
 
   get notes(): Map<symbol, unknown> {

@@ -34,6 +34,7 @@ import { AffinityDesk } from './affinity-desk.js';
 import type { AttemptOutcome } from './attempt-outcome.js';
 import { ClaimDesk, type ClaimResult } from './claim-desk.js';
 import { candidateReport } from './candidate-report.js';
+import type { Stage } from './compiled-target.js';
 import type { Ending } from './ending.js';
 import { explanation } from './explanation.js';
 import { trailOf } from './exposure.js';
@@ -110,14 +111,44 @@ export class GatewayService {
         exchange.relayed = RelayedAnswer.of(exchange.body);
       ending = await this.#attempts(exchange, plan, out);
     } catch (error) {
-      ending = this.#refuse(exchange, out, error);
+      ending = this.#endWith(exchange, out, error);
     } finally {
-      if (out instanceof HeartbeatSink) out.stop();
-      this.running.delete(exchange);
-      exchange.spending?.end();
-      this.resolution.leave(exchange);
-      this.#finish(exchange, ending);
+      this.#close(exchange, out, ending);
     }
+  }
+
+  /** Trap: telling of an error may fail too, and a client without an end waits for ever, past every limit of time. */
+  #endWith(exchange: GatewayExchange, sink: ResponseSink, error: unknown): Ending {
+    try {
+      return this.#refuse(exchange, sink, error);
+    } catch (fault) {
+      this.log.unexpected(exchange.id, 'the answer of an error', fault);
+      return { outcome: null, target: null, status: internalError().status };
+    } finally {
+      // Nothing of it was told where that failed, or the head was gone; an answer that has its end stays as it is.
+      if (exchange.givenUp !== 'client_gone') sink.close();
+    }
+  }
+
+  /** Gives back, once, what it held; no step depends on another. */
+  #close(exchange: GatewayExchange, sink: ResponseSink, ending: Ending): void {
+    try {
+      try {
+        if (sink instanceof HeartbeatSink) sink.stop();
+        this.running.delete(exchange);
+        exchange.spending?.end();
+      } finally {
+        this.resolution.leave(exchange);
+      }
+    } catch (fault) {
+      this.log.unexpected(exchange.id, 'the end of a request', fault);
+    }
+    try {
+      this.#book(exchange, ending);
+    } catch (fault) {
+      this.log.unexpected(exchange.id, 'the end of a request', fault);
+    }
+    if (this.pipelines.onFinish !== null) this.#tellFinish(this.pipelines.onFinish, exchange, ending);
   }
 
   #explain(exchange: GatewayExchange, route: ModelRoute, sink: ResponseSink): Ending {
@@ -144,7 +175,7 @@ export class GatewayService {
         if (exchange.givenUp === 'client_gone') return exchange.relayed?.suspension ?? LEFT;
         if (exchange.givenUp !== null) throw givenUpError(exchange.givenUp);
         if (this.state?.rejecting) throw stateUnavailable();
-        if (exchange.attempts.length >= plan.maxAttempts || this.#late(exchange))
+        if (exchange.records.length >= plan.maxAttempts || this.#late(exchange))
           return this.#none(exchange, plan, sink);
         const candidates = open(exchange, plan);
         const claiming: ClaimResult | Promise<ClaimResult> =
@@ -162,12 +193,11 @@ export class GatewayService {
           (tried ??= new Set()).add(upstream);
           relief = new Relief(this.concurrency, exchange, candidates, tried, plan.maxAttempts);
         }
-        const before = exchange.attempts.length;
+        const before = exchange.records.length;
         const ending = await this.upstreams.run(exchange, claim, plan.maxAttempts, sink, relief);
         if (ending !== null) return ending;
         // Other replicas had used up what was left: its gate says so now, and it was not tried.
-        if (exchange.attempts.length === before && gatesMs(claim.candidate.gates) > 0)
-          tried?.delete(upstream);
+        if (exchange.records.length === before && gatesMs(claim.candidate.gates) > 0) tried?.delete(upstream);
         else (tried ??= new Set()).add(upstream);
       }
     } finally {
@@ -199,7 +229,7 @@ export class GatewayService {
   }
 
   #refusal(exchange: GatewayExchange, plan: Plan, unserved: UnservedReason | null): GatewayError {
-    const nothingTried = exchange.attempts.length === 0;
+    const nothingTried = exchange.records.length === 0;
     const told = this.#attemptsTold(exchange, plan);
     if (nothingTried && (unserved === 'queue_full' || unserved === 'queue_timeout'))
       return queueRefused(unserved, this.concurrency.retryMs(plan.candidates), told);
@@ -215,8 +245,8 @@ export class GatewayService {
   /** `error.attempts`: what was tried or, where the model says more than a list, every candidate. */
   #attemptsTold(exchange: GatewayExchange, plan: Plan): readonly object[] {
     if (this.#expose === 'none') return [];
-    if (!plan.model.detailed && plan.leftOut.length === 0) return exchange.attempts;
-    return candidateReport(plan, exchange.attempts, this.clock.now());
+    if (!plan.model.detailed && plan.leftOut.length === 0) return exchange.records;
+    return candidateReport(plan, exchange.records, this.clock.now());
   }
 
   /** An answer had begun, and nobody can go on with it. */
@@ -245,18 +275,18 @@ export class GatewayService {
   ): number {
     const model = exchange.modelName;
     const reason = rejectionReasonOf(error);
-    // Nobody asked for an answer of a model where an administrator asks for an explanation.
-    if (reason !== null && exchange.input.explains !== true) this.metrics.rejected(model, reason);
-    exchange.rejection = reason;
     const headers = model === '' ? [] : ['x-llm-proxy-model', headerSafeId(model)];
     if (exchange.routed && this.#expose !== 'none') {
-      headers.push('x-llm-proxy-attempts', String(exchange.attempts.length));
-      const trail = trailOf(exchange.attempts);
+      headers.push('x-llm-proxy-attempts', String(exchange.records.length));
+      const trail = trailOf(exchange.records);
       if (trail !== '') headers.push('x-llm-proxy-trail', trail);
       pushQueueMs(headers, exchange, this.clock);
     }
     const summary = summaryOf(exchange, this.#realModelOf);
-    this.log.rejected(exchange.id, model, error.status, text, detail, exchange.attempts, summary);
+    // Nobody asked for an answer of a model where an administrator asks for an explanation.
+    if (reason !== null && exchange.input.explains !== true) this.metrics.rejected(model, reason);
+    exchange.rejection = reason;
+    this.log.rejected(exchange.id, model, error.status, text, detail, exchange.records, summary);
     try {
       sink.error(error, headers);
       return error.status;
@@ -266,15 +296,15 @@ export class GatewayService {
     }
   }
 
-  #finish(exchange: GatewayExchange, ending: Ending): void {
+  #book(exchange: GatewayExchange, ending: Ending): void {
     const attached = exchange.attachment?.outcome ?? null;
     if (attached !== null) this.metrics.attached(exchange.modelName, attached);
     const durationMs = this.clock.now() - exchange.input.startedAt;
     const { outcome, target } = ending;
-    const last = exchange.attempts.at(-1);
     const { consumer } = exchange;
     if (consumer !== null) {
-      const result = last?.result ?? (ending === LEFT ? 'cancelled' : (exchange.rejection ?? 'error'));
+      const result =
+        exchange.records.at(-1)?.result ?? (ending === LEFT ? 'cancelled' : (exchange.rejection ?? 'error'));
       consumer.useIn(this.consumers).counted(exchange.modelName, result);
     }
     if (outcome !== null && target !== null) {
@@ -285,20 +315,25 @@ export class GatewayService {
       this.log.done(
         exchange.id,
         target.logged,
-        { result, status, durationMs, attempts: exchange.attempts, remark },
+        { result, status, durationMs, attempts: exchange.records, remark },
         slots,
         summaryOf(exchange, this.#realModelOf),
       );
     } else if (ending === LEFT) {
       this.log.left(exchange.id, exchange.modelName, durationMs, summaryOf(exchange, this.#realModelOf));
     }
-    if (this.pipelines.onFinish === null) return;
+  }
+
+  #tellFinish(stages: readonly Stage<'onFinish'>[], exchange: GatewayExchange, ending: Ending): void {
+    const { outcome, status } = ending;
+    const result = exchange.records.at(-1)?.result;
+    const durationMs = this.clock.now() - exchange.input.startedAt;
     const complete = outcome === null ? ending !== LEFT : isWhole(outcome);
-    for (const { id, hooks } of this.pipelines.onFinish) {
+    for (const { id, hooks } of stages) {
       this.guard.quietly(exchange.id, id, 'onFinish', () =>
         hooks.onFinish(exchange, {
-          ...(last === undefined ? {} : { result: last.result }),
-          status: ending.status,
+          ...(result === undefined ? {} : { result }),
+          status,
           durationMs,
           complete,
         }),

@@ -42,7 +42,7 @@ export class OutcomeBook {
     const { key } = target.logged;
     const provider = upstream.config.provider.id;
     target.series.count(result);
-    exchange.attempts.push({
+    exchange.records.push({
       upstream: upstream.id,
       provider,
       ...(key === undefined || target.key === null ? {} : { key: target.key.id }),
@@ -127,10 +127,10 @@ export class OutcomeBook {
   }
 
   /** No fault of the upstream: it was never asked, or the deadline of the request left it less than its own time. */
-  #isOurs({ attempts, deadlineAt, waiter }: GatewayExchange, { ours, timedOut }: AttemptFailure): boolean {
+  #isOurs({ records, deadlineAt, waiter }: GatewayExchange, { ours, timedOut }: AttemptFailure): boolean {
     if (ours === true) return true;
     // Where all of its time was its own, a deadline is what the file gives an upstream to answer in.
-    const shared = attempts.length > 1 || (waiter?.waitedMs(this.clock.now()) ?? 0) > 0;
+    const shared = records.length > 1 || (waiter?.waitedMs(this.clock.now()) ?? 0) > 0;
     return timedOut === true && shared && this.clock.now() >= deadlineAt;
   }
 

@@ -15,7 +15,7 @@ const candidateOf = (of: Upstream): Candidate => ({ upstream: of, gates: null })
 function reliefOf(candidates: readonly Candidate[], maxAttempts = Infinity): Relief {
   const service = claimsWith({ now: () => 0 });
   const tried = new Set([candidates[0]?.upstream as Upstream]);
-  return new Relief(service, { attempts: [] }, candidates, tried, maxAttempts);
+  return new Relief(service, { records: [] }, candidates, tried, maxAttempts);
 }
 
 describe('Relief', () => {

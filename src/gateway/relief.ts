@@ -1,9 +1,9 @@
-import type { Exchange } from '../contracts/exchange.js';
 import type { Candidate } from '../routing/candidate.js';
 import type { Claim, ConcurrencyService } from '../upstreams/concurrency/concurrency.service.js';
 import type { Waiter } from '../upstreams/concurrency/waiter.js';
 import type { SharedClaims } from '../upstreams/shared/shared-claims.js';
 import type { Upstream } from '../upstreams/upstream.js';
+import type { GatewayExchange } from './gateway-exchange.js';
 
 /**
  * The next upstream of an exchange, claimed while the present one still keeps its slot: a silent one is given up only
@@ -17,7 +17,7 @@ export class Relief {
 
   constructor(
     private readonly concurrency: ConcurrencyService,
-    private readonly exchange: Pick<Exchange, 'attempts'> & { readonly waiter?: Waiter | null },
+    private readonly exchange: Pick<GatewayExchange, 'records'> & { readonly waiter?: Waiter | null },
     private readonly candidates: readonly Candidate[],
     /** The one to be relieved, and those before it. */
     private readonly tried: ReadonlySet<Upstream>,
@@ -30,7 +30,7 @@ export class Relief {
    */
   take(found: () => void = () => {}): boolean {
     // The attempt that is to be relieved is not among them yet.
-    if (this.exchange.attempts.length + 1 >= this.maxAttempts) return false;
+    if (this.exchange.records.length + 1 >= this.maxAttempts) return false;
     if (this.#claim === null) {
       const { shared } = this.concurrency;
       const waiter = this.exchange.waiter ?? null;

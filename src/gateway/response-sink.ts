@@ -1,7 +1,7 @@
 import type { BreakCause } from '../common/errors/error-form.js';
 import type { GatewayError } from '../common/errors/gateway-error.js';
 
-/** Where an answer goes. The HTTP layer's side of an exchange; nothing but `error` throws. */
+/** Where an answer goes. The HTTP layer's side of an exchange; nothing but `error` is made to throw. */
 export interface ResponseSink {
   /** What is given may be sent in another form, so that coded bodies must be decoded before. */
   readonly rewrites: boolean;
@@ -24,5 +24,10 @@ export interface ResponseSink {
    * @throws what keeps it from being written; the client has an answer even so
    */
   error(error: GatewayError, headers: string[]): void;
+  /**
+   * The last resort, where something failed on this side: an answer that has no end yet gets one, a plain 500 before the head,
+   * a broken connection behind it. Never throws.
+   */
+  close(): void;
   set onDrain(listener: (() => void) | null);
 }

@@ -89,7 +89,7 @@ export class UpstreamAttempts {
       if (failure === undefined) walk.stop();
       else {
         walk.fail({ class: errorClassOf(failure), timedOut: failure.timedOut ?? false });
-        const last = exchange.attempts.length + 1 >= maxAttempts || this.clock.now() >= exchange.deadlineAt;
+        const last = exchange.records.length + 1 >= maxAttempts || this.clock.now() >= exchange.deadlineAt;
         // Each upstream has its part in an answer once.
         const begun = outcome.answered || outcome.suspended === true;
         if (last || begun || exchange.givenUp !== null) walk.stop();
@@ -169,7 +169,7 @@ export function passOn(
   clock: Clock,
 ): Ending {
   exchange.attachment?.answered(target.candidate, target.key?.id ?? null);
-  sink.head(status, retold(headers, exchange.attempts, queueMs(exchange, clock)));
+  sink.head(status, retold(headers, exchange.records, queueMs(exchange, clock)));
   sink.end(body);
   return { outcome: { result: status >= 500 ? '5xx' : '4xx', answered: true, status }, target, status };
 }

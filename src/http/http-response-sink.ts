@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
+import { internalError } from '../common/errors/catalogue.js';
 import type { GatewayError } from '../common/errors/gateway-error.js';
 import type { ResponseSink } from '../gateway/response-sink.js';
 import { endSoon } from './connection-end.js';
@@ -103,6 +104,18 @@ export class HttpResponseSink implements ResponseSink {
 
   error(error: GatewayError, headers: string[]): void {
     sendError(this.response, error, this.answering, headers);
+  }
+
+  close(): void {
+    const { response } = this;
+    if (response.writableEnded || response.destroyed) return;
+    try {
+      if (response.headersSent) this.cut();
+      else sendError(response, internalError(), this.answering);
+    } catch {
+      // Trap: what went wrong is told already, by whoever called; a client without any end waits for ever.
+      response.destroy();
+    }
   }
 
   /**

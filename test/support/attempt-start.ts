@@ -5,6 +5,7 @@ import { ConfigStore } from '../../src/config/config.store.js';
 import { loadConfig } from '../../src/config/loader/load-config.js';
 import type { AttemptOutcome } from '../../src/gateway/attempt-outcome.js';
 import { AttemptRun } from '../../src/gateway/attempt-run.js';
+import type { AttemptQuota } from '../../src/gateway/attempt-quota.js';
 import type { ErrorClassifiers } from '../../src/gateway/error-classifiers.js';
 import { CHAT, type Operation } from '../../src/contracts/operation.js';
 import type { StreamObserver, StreamTransform } from '../../src/contracts/stream.js';
@@ -31,6 +32,7 @@ export interface AttemptOptions {
   readonly url?: string;
   readonly operation?: Operation;
   readonly now?: () => number;
+  readonly quota?: AttemptQuota;
 }
 
 export interface StartedAttempt {
@@ -115,6 +117,7 @@ export function startAttempt(
   const final = body.fork();
   if (options.streamAsked !== undefined) final.set('stream', options.streamAsked);
   const attempt = new GatewayAttempt(exchange, config, null, 1, final, false);
+  attempt.quota = options.quota ?? null;
   const clock = options.now === undefined ? monotonicClock : { now: options.now };
   const crashes: unknown[] = [];
   const dependencies = {

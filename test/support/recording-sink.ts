@@ -46,6 +46,11 @@ export class RecordingSink implements ResponseSink {
     this.calls.push(`error ${error.code}`);
   }
 
+  close(): void {
+    if (this.ending === undefined && !this.calls.some((call) => call.startsWith('error')))
+      this.calls.push('close');
+  }
+
   /** The client takes bytes again. */
   drain(room = Infinity): void {
     this.room = room;

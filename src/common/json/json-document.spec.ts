@@ -238,6 +238,16 @@ describe('JsonDocument', () => {
     expect(document.object('deep')?.array('list')?.string(1)).toBe('é');
   });
 
+  it.each([[5], [{}], [Symbol('s')], [undefined], [null]])('refuses a key that is no string: %s', (key) => {
+    const document = parse('{"a":1}');
+    const given = key as unknown as string;
+    expect(() => document.set(given, 1)).toThrow(TypeError);
+    expect(() => document.set(given, undefined)).toThrow(TypeError);
+    expect(() => document.setRaw(given, Buffer.from('1'))).toThrow(TypeError);
+    expect(() => document.delete(given)).toThrow(TypeError);
+    expect(text(document)).toBe('{"a":1}');
+  });
+
   it.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty'])('takes %s as a plain key', (key) => {
     const document = parse('{"a":1}');
     expect(document.has(key)).toBe(false);

@@ -124,6 +124,7 @@ export class JsonDocument extends JsonContainer {
   }
 
   #write(key: string, bytes: Buffer | readonly Buffer[]): void {
+    requireText(key);
     let slot = this.#find(key);
     if (slot === -1) {
       slot = this.slots;
@@ -136,6 +137,7 @@ export class JsonDocument extends JsonContainer {
   }
 
   delete(key: string): void {
+    requireText(key);
     const slot = this.#find(key);
     if (slot === -1) return;
     this.#dropTwins(key, slot);
@@ -205,6 +207,11 @@ export class JsonDocument extends JsonContainer {
     for (; twin !== -1; twin = this.index.findLast(key, twin)) twins.push(twin);
     this.remove(twins.reverse());
   }
+}
+
+/** Trap: plugins need no types. Another key would be written as what is no JSON, for the provider to find. */
+function requireText(key: unknown): void {
+  if (typeof key !== 'string') throw new TypeError('the key of a member must be a string');
 }
 
 /** A JSON array inside a document, with the same promises. */

@@ -132,6 +132,11 @@ export class HeartbeatSink implements ResponseSink {
     this.inner.end(event);
   }
 
+  close(): void {
+    this.#over();
+    this.inner.close();
+  }
+
   /** Nothing more is to be said, whoever ended the answer. */
   stop(): void {
     clearTimeout(this.#timer);
