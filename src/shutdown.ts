@@ -20,7 +20,7 @@ const AFTER_CLOSING_MS = 1000;
 
 /**
  * Ends the service: new work is refused while the listener stays open, running exchanges finish within
- * the grace, those left are told that they were cut, then everything is closed. The grace is the whole budget: a client
+ * the grace, bodies that stand still are not waited for, those left are told that they were cut, then everything is closed. The grace is the whole budget: a client
  * that reads nothing does not prolong it, and a plugin that does not close in what is left of it only by seconds.
  */
 export async function shutDown(
@@ -34,7 +34,10 @@ export async function shutDown(
   const open = app.get(OpenRequests);
   open.announceEnd();
   const lastWordsMs = Math.min(LAST_WORDS_MS, Math.max(SHORTEST_LAST_WORDS_MS, graceMs / 10));
-  if (!(await open.idle(Math.max(0, graceMs - lastWordsMs)))) {
+  const watchNoMore = open.refuseStandingUploads();
+  const isIdle = await open.idle(Math.max(0, graceMs - lastWordsMs));
+  watchNoMore();
+  if (!isIdle) {
     open.giveUpUploads();
     app.get(RunningExchanges).giveUpAll();
     await open.idle(lastWordsMs);

@@ -101,6 +101,11 @@ export class BodyReader {
     this.done(body);
   }
 
+  /** As they came, before they are decoded. */
+  get arrivedBytes(): number {
+    return this.#arrived;
+  }
+
   /** True once the result is given, or the client has left. */
   get over(): boolean {
     return this.#over;

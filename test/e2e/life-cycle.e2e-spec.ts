@@ -334,6 +334,41 @@ describe('the end', () => {
     deaf.connection.close();
   });
 
+  it('a request whose body stands still does not hold the end, one whose body goes on is served', async () => {
+    const up = await upstreamOf();
+    const service = await ServiceProcess.listening({
+      config: configFor(up.url, { shutdown_grace: 'PT10M' }),
+    });
+    const body = JSON.stringify(BODY);
+    const upload = () =>
+      service.send({
+        method: 'POST',
+        holdBody: true,
+        headers: { 'content-length': String(body.length), expect: '100-continue' },
+      });
+    const [standing, silent, going] = [upload(), upload(), upload()];
+    for (const { interim } of [standing, silent, going])
+      await waitFor(() => interim.includes(100), 'the head had arrived');
+    standing.connection.socket.write(body.slice(0, 4));
+    service.kill('SIGTERM');
+    let sent = 0;
+    const typing = setInterval(() => going.connection.socket.write(body.charAt(sent++)), 100);
+    onTestFinished(() => clearInterval(typing));
+    for (const refused of [standing, silent]) {
+      expect((await refused.end()).status).toBe(503);
+      expect(refused.json).toMatchObject({ error: { code: 'shutting_down' } });
+      expect(refused.header('connection')).toBe('close');
+      expect(refused.ending).toBe('complete');
+      if (!refused.connection.socket.closed)
+        await new Promise((resolve) => refused.connection.socket.once('close', resolve));
+    }
+    clearInterval(typing);
+    going.connection.socket.write(body.slice(sent));
+    expect((await going.end()).status).toBe(200);
+    expect(await service.exit()).toEqual({ code: 0, signal: null });
+    expect(up.requests).toHaveLength(1);
+  });
+
   it('a request whose body stands still is refused after the grace', async () => {
     const up = await upstreamOf();
     const service = await ServiceProcess.listening({
