@@ -8,7 +8,6 @@ import { countBuffersWithTheHeap } from './config/buffer-accounting.js';
 import { checkReport } from './config/check-report.js';
 import { type Environment, readEnvironment } from './config/environment.js';
 import type { GatewayConfig, ProviderConfig } from './config/gateway-config.js';
-import { letV8WorkersYield } from './config/v8-workers.js';
 import { formatPath } from './common/text/config-path.js';
 import { type ConfigProblem, formatProblem } from './config/loader/config-problem.js';
 import { loadConfig, type LoadResult } from './config/loader/load-config.js';
@@ -132,7 +131,6 @@ async function start(
     // Trap: compiled code is only good for the flags under which it was made, so what the next start reads is written first.
     youngGeneration.asBegun(flushCompileCache);
     countBuffersWithTheHeap();
-    letV8WorkersYield();
     endOnSignal(
       app,
       config,

@@ -22,8 +22,6 @@ export interface ProcessOptions {
   readonly stdoutTo?: string;
   /** Most file descriptors that the process may have. */
   readonly openFilesLimit?: number;
-  /** The processor that it is bound to. */
-  readonly processor?: number;
   /** Leaves CONFIG_PATH unset: the file is then `config.yaml` in the working directory. */
   readonly withoutConfigPath?: boolean;
 }
@@ -45,11 +43,10 @@ export class ServiceProcess {
     const { config } = options;
     if (config !== undefined)
       writeFileSync(path, typeof config === 'string' ? config : JSON.stringify(config));
-    const { openFilesLimit, processor, stdoutTo } = options;
+    const { openFilesLimit, stdoutTo } = options;
     const command = [process.execPath, MAIN, ...(options.args ?? [])];
     if (openFilesLimit !== undefined)
       command.unshift('sh', '-c', `ulimit -n ${openFilesLimit}; exec "$0" "$@"`);
-    if (processor !== undefined) command.unshift('taskset', '-c', String(processor));
     const stdout = stdoutTo === undefined ? 'pipe' : openSync(stdoutTo, 'w');
     this.child = spawn(command[0] as string, command.slice(1), {
       cwd: this.directory,

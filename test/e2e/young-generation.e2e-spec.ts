@@ -1,5 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { getPriority } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { ServiceProcess } from '../support/process.js';
 
@@ -33,19 +32,5 @@ describe.runIf(process.platform === 'linux')('the process', () => {
     const service = await ServiceProcess.listening({ config });
     const line = readFileSync(`/proc/${service.child.pid}/cmdline`, 'utf8').split('\0');
     expect(line.slice(1)).toEqual([expect.stringMatching(/main\.js$/), '']);
-  });
-
-  it('lets V8 help with a lower priority where it may use one processor only', async () => {
-    const allowed = /^Cpus_allowed_list:\s*(\d+)/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1];
-    const service = await ServiceProcess.listening({ config, processor: Number(allowed) });
-    // What stands behind the listening line is done before the first answer.
-    await service.get('/metrics');
-    const tasks = `/proc/${service.child.pid}/task`;
-    const workers = readdirSync(tasks).filter(
-      (thread) => readFileSync(`${tasks}/${thread}/comm`, 'utf8').trim() === 'V8Worker',
-    );
-    expect(workers).not.toHaveLength(0);
-    expect(workers.map((thread) => getPriority(Number(thread)))).toEqual(workers.map(() => 10));
-    expect(getPriority(service.child.pid ?? 0)).toBe(getPriority());
   });
 });
