@@ -1,49 +1,10 @@
-import { createServer, type Server, type ServerResponse } from 'node:http';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { connectTo, type RawConnection, type RawAnswer } from '../../test/support/raw-client.js';
-import { waitFor } from '../../test/support/wait-for.js';
+import type { ServerResponse } from 'node:http';
+import { describe, expect, it } from 'vitest';
+import { sinkScene } from '../../test/support/sink-scene.js';
 import { HttpResponseSink } from './http-response-sink.js';
 
-let server: Server;
-let responses: ServerResponse[] = [];
-let connection: RawConnection;
-
-beforeEach(async () => {
-  responses = [];
-  server = createServer((request, response) => {
-    request.resume();
-    response.on('error', () => {});
-    responses.push(response);
-  });
-  connection = await connectTo(server);
-});
-
-afterEach(() => {
-  connection.close();
-  server.closeAllConnections();
-  server.close();
-});
-
-const ANSWERING = {
-  requestId: 'r1',
-  form: 'openai',
-  continueDue: false,
-  headers: ['x-request-id', 'r1'],
-} as const;
-
-async function opened(requests = 1): Promise<{ sinks: HttpResponseSink[]; answers: RawAnswer[] }> {
-  const answers = Array.from({ length: requests }, () => connection.send({ path: '/', body: {} }));
-  await waitFor(() => responses.length === requests, 'the requests came');
-  return {
-    sinks: responses.map((response) => new HttpResponseSink(response, ANSWERING)),
-    answers,
-  };
-}
-
-async function one(): Promise<{ sink: HttpResponseSink; answer: RawAnswer }> {
-  const { sinks, answers } = await opened();
-  return { sink: sinks[0] as HttpResponseSink, answer: answers[0] as RawAnswer };
-}
+const scene = sinkScene();
+const { opened, one, answering: ANSWERING } = scene;
 
 describe('HttpResponseSink, the last resort', () => {
   it('closes before the head with a plain 500', async () => {
@@ -81,7 +42,7 @@ describe('HttpResponseSink, the last resort', () => {
 
   it('breaks the connection where not even the plain 500 can be written', async () => {
     const { answers } = await opened();
-    const [response] = responses;
+    const [response] = scene.responses;
     new HttpResponseSink(response as ServerResponse, { ...ANSWERING, headers: ['x', 'a\nb'] }).close();
     await answers[0]?.end();
     expect([answers[0]?.status, answers[0]?.ending]).toEqual([0, 'cut']);

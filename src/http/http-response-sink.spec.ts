@@ -1,53 +1,16 @@
 import { randomBytes } from 'node:crypto';
-import { createServer, type Server, type ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import { fastify } from 'fastify';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { allUpstreams, STREAM_INTERRUPTED } from '../common/errors/catalogue.js';
 import { GatewayError, type GatewayErrorOptions } from '../common/errors/gateway-error.js';
-import { connectTo, type RawConnection, type RawAnswer } from '../../test/support/raw-client.js';
+import type { RawAnswer } from '../../test/support/raw-client.js';
+import { sinkScene } from '../../test/support/sink-scene.js';
 import { waitFor } from '../../test/support/wait-for.js';
 import { HttpResponseSink } from './http-response-sink.js';
 
-let server: Server;
-let responses: ServerResponse[] = [];
-let connection: RawConnection;
-
-beforeEach(async () => {
-  responses = [];
-  server = createServer((request, response) => {
-    request.resume();
-    response.on('error', () => {});
-    responses.push(response);
-  });
-  connection = await connectTo(server);
-});
-
-afterEach(() => {
-  connection.close();
-  server.closeAllConnections();
-  server.close();
-});
-
-const ANSWERING = {
-  requestId: 'r1',
-  form: 'openai',
-  continueDue: false,
-  headers: ['x-request-id', 'r1'],
-} as const;
-
-async function opened(requests = 1): Promise<{ sinks: HttpResponseSink[]; answers: RawAnswer[] }> {
-  const answers = Array.from({ length: requests }, () => connection.send({ path: '/', body: {} }));
-  await waitFor(() => responses.length === requests, 'the requests came');
-  return {
-    sinks: responses.map((response) => new HttpResponseSink(response, ANSWERING)),
-    answers,
-  };
-}
-
-async function one(): Promise<{ sink: HttpResponseSink; answer: RawAnswer }> {
-  const { sinks, answers } = await opened();
-  return { sink: sinks[0] as HttpResponseSink, answer: answers[0] as RawAnswer };
-}
+const scene = sinkScene();
+const { opened, one, answering: ANSWERING } = scene;
 
 describe('HttpResponseSink', () => {
   const fine = { status: 403, code: 'c', type: 't', message: 'm' };
@@ -102,7 +65,7 @@ describe('HttpResponseSink', () => {
 
   it('knows at once that the network takes nothing of an answer', async () => {
     const { sink } = await one();
-    const response = responses[0] as ServerResponse;
+    const response = scene.responses[0] as ServerResponse;
     sink.head(200, []);
     sink.write(Buffer.from('a'));
     // More pieces than a socket takes at once.
@@ -131,7 +94,7 @@ describe('HttpResponseSink', () => {
 
   it('sends what comes in one turn together, and what comes in several turns at once', async () => {
     const { sink, answer } = await one();
-    const { socket } = responses[0] as ServerResponse;
+    const { socket } = scene.responses[0] as ServerResponse;
     sink.head(200, []);
     sink.write(Buffer.from('head'));
     await answer.saw('head');
@@ -189,10 +152,10 @@ describe('HttpResponseSink', () => {
   });
 
   it('frames nothing in HTTP/1.0', async () => {
-    const answer = connection.expect();
-    connection.socket.write('POST / HTTP/1.0\r\n\r\n');
-    await waitFor(() => responses.length === 1, 'the request came');
-    const sink = new HttpResponseSink(responses[0] as ServerResponse, ANSWERING);
+    const answer = scene.connection.expect();
+    scene.connection.socket.write('POST / HTTP/1.0\r\n\r\n');
+    await waitFor(() => scene.responses.length === 1, 'the request came');
+    const sink = new HttpResponseSink(scene.responses[0] as ServerResponse, ANSWERING);
     sink.head(200, []);
     for (const text of ['ab', 'cd', 'ef']) sink.write(Buffer.from(text));
     sink.end();
@@ -201,19 +164,19 @@ describe('HttpResponseSink', () => {
   });
 
   it('frames nothing where no body is asked for', async () => {
-    connection.socket.write(
+    scene.connection.socket.write(
       'HEAD / HTTP/1.1\r\nhost: h\r\n\r\nHEAD / HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n',
     );
     let seen = '';
-    connection.socket.on('data', (bytes: Buffer) => (seen += bytes.toString('latin1')));
-    await waitFor(() => responses.length === 2, 'the requests came');
-    for (const response of responses) {
+    scene.connection.socket.on('data', (bytes: Buffer) => (seen += bytes.toString('latin1')));
+    await waitFor(() => scene.responses.length === 2, 'the requests came');
+    for (const response of scene.responses) {
       const sink = new HttpResponseSink(response, ANSWERING);
       sink.head(200, []);
       for (const text of ['ab', 'cd', 'ef']) sink.write(Buffer.from(text));
       sink.end();
     }
-    await waitFor(() => connection.closed, 'the connection ended');
+    await waitFor(() => scene.connection.closed, 'the connection ended');
     expect(seen.match(/HTTP\/1\.1 200 OK\r\n/g)).toHaveLength(2);
     expect(seen).not.toMatch(/ab|cd|ef/);
   });
@@ -232,14 +195,14 @@ describe('HttpResponseSink', () => {
 
   it('destroys no connection by a small chunk behind its end', async () => {
     const { sink } = await one();
-    const { socket } = responses[0] as ServerResponse;
+    const { socket } = scene.responses[0] as ServerResponse;
     let failed: Error | null = null;
     socket?.on('error', (error) => (failed = error));
     sink.head(200, []);
     sink.write(Buffer.from('a'));
     socket?.end();
     sink.write(Buffer.from('b'));
-    await waitFor(() => connection.closed, 'the connection ended');
+    await waitFor(() => scene.connection.closed, 'the connection ended');
     expect(failed).toBeNull();
   });
 
@@ -250,7 +213,7 @@ describe('HttpResponseSink', () => {
     sink.endInterrupted(STREAM_INTERRUPTED);
     await answer.end();
     expect(answer.text).toBe(`data: 1\n\n${STREAM_INTERRUPTED.toString()}`);
-    await waitFor(() => connection.closed, 'the connection ended');
+    await waitFor(() => scene.connection.closed, 'the connection ended');
   });
 
   it('ends the connection also behind an interrupted answer that waits for another one', async () => {
@@ -261,7 +224,7 @@ describe('HttpResponseSink', () => {
     sinks[0]?.end(Buffer.from('x'));
     await answers[1]?.end();
     expect(answers[1]?.text).toBe(STREAM_INTERRUPTED.toString());
-    await waitFor(() => connection.closed, 'the connection ended', 2000);
+    await waitFor(() => scene.connection.closed, 'the connection ended', 2000);
   });
 
   it('breaks the connection where an answer is cut', async () => {
@@ -275,10 +238,10 @@ describe('HttpResponseSink', () => {
   });
 
   it('breaks it by a reset where its end would be the end of the answer', async () => {
-    const answer = connection.expect();
-    connection.socket.write('POST / HTTP/1.0\r\n\r\n');
-    await waitFor(() => responses.length === 1, 'the request came');
-    const sink = new HttpResponseSink(responses[0] as ServerResponse, ANSWERING);
+    const answer = scene.connection.expect();
+    scene.connection.socket.write('POST / HTTP/1.0\r\n\r\n');
+    await waitFor(() => scene.responses.length === 1, 'the request came');
+    const sink = new HttpResponseSink(scene.responses[0] as ServerResponse, ANSWERING);
     sink.head(200, ['content-type', 'application/json']);
     sink.write(Buffer.from('{"half'));
     await answer.saw('half');
@@ -306,7 +269,7 @@ describe('HttpResponseSink', () => {
 
   it('asks for a pause while the client does not read, and says when it does again', async () => {
     const { sink, answer } = await one();
-    connection.socket.pause();
+    scene.connection.socket.pause();
     let drained = 0;
     sink.onDrain = () => drained++;
     sink.head(200, []);
@@ -314,7 +277,7 @@ describe('HttpResponseSink', () => {
     for (let i = 0; i < 200 && more; i++) more = sink.write(Buffer.alloc(256 * 1024));
     expect(more).toBe(false);
     expect(drained).toBe(0);
-    connection.socket.resume();
+    scene.connection.socket.resume();
     await waitFor(() => drained === 1, 'the drain');
     sink.end();
     await answer.end();
@@ -323,7 +286,7 @@ describe('HttpResponseSink', () => {
 
   it('asks for a pause for small chunks too', async () => {
     const { sink, answer } = await one();
-    connection.socket.pause();
+    scene.connection.socket.pause();
     let drained = 0;
     sink.onDrain = () => drained++;
     sink.head(200, []);
@@ -334,11 +297,11 @@ describe('HttpResponseSink', () => {
       for (let i = 0; i < 50_000 && more; i++, sent++) more = sink.write(chunk);
       expect(more).toBe(false);
       expect(drained).toBe(round);
-      connection.socket.resume();
+      scene.connection.socket.resume();
       await waitFor(() => drained === round + 1, 'the drain');
-      connection.socket.pause();
+      scene.connection.socket.pause();
     }
-    connection.socket.resume();
+    scene.connection.socket.resume();
     sink.end();
     await answer.end();
     expect([answer.size, answer.ending]).toEqual([sent * 4000, 'complete']);
@@ -379,7 +342,7 @@ describe('HttpResponseSink', () => {
   it('swallows everything when the client has gone', async () => {
     const { sink, answer } = await one();
     answer.leave();
-    await waitFor(() => responses[0]?.destroyed === true, 'the server saw it');
+    await waitFor(() => scene.responses[0]?.destroyed === true, 'the server saw it');
     expect(() => {
       sink.head(200, []);
       sink.flush();
